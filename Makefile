@@ -6,7 +6,7 @@ DESTDIR ?=
 BUILD   := build
 RUN     := $(CURDIR)/$(BUILD)/run
 
-.PHONY: all build web run audit-module story check test test-long bench install uninstall format lint clean help
+.PHONY: all build web run audit-module story check test test-long coverage bench install uninstall format lint clean help
 .DEFAULT_GOAL := all
 
 all: build
@@ -16,7 +16,7 @@ build:                  ## build/holdfast, build/libholdfast.so and build/libhol
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix "$(PREFIX)"
 	@ninja -C $(BUILD)
 
-# No setting of the environment's or of a file's counts here.
+# Settings of the environment and of files are ignored here.
 run: build              ## start the server and a web application to try it with; data stays in build/run; Ctrl-C stops both
 	@tools/end-with-make $$$$ $$PPID >/dev/null 2>&1 </dev/null & \
 	exec tools/run-demo "$(CURDIR)/$(BUILD)" "$(RUN)"
@@ -40,14 +40,20 @@ test-long:              ## the same, with the long tests
 	@tools/install-deps build test
 	@tools/run-tests --long
 
+# TESTS: which tests are run; "all", or parts of their names. Without it the quick ones.
+coverage:               ## how much of src the quick tests run, folder by folder; TESTS=all or TESTS="cli/ http/" for others
+	@tools/install-deps build test coverage
+	@tools/coverage $(TESTS)
+
 bench: build            ## print a table of speeds, write build/bench.json
 	@tools/install-deps build test bench
 	@ninja -C $(BUILD) bench/hf-bench bench/hf-evhttp-base bench/hf-http-base
 	@urls=$$(tools/servers start $(BUILD)/bench-servers --large --while $$$$ postgres mariadb redis etcd); \
 	env $$urls $(BUILD)/bench/hf-bench --json $(BUILD)/bench.json; code=$$?; \
+	for guards in '' "$$urls"; do env $$guards HOLDFAST=$(BUILD)/holdfast HF_SOURCE_ROOT=. bench/guards.py || code=1; done; \
 	tools/servers stop $(BUILD)/bench-servers; exit $$code
 
-web:                    ## make web/dashboard.js and web/edit-lock.js anew of their folders; both are committed
+web:                    ## bundle web/dashboard.js and web/edit-lock.js from their folders; both are committed
 	@tools/install-deps test
 	@tools/bundle-web
 
@@ -56,7 +62,7 @@ install: build          ## install below PREFIX (/usr/local), staged under DESTD
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD)
 	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 
-uninstall:              ## remove what install put there; with the same PREFIX and DESTDIR
+uninstall:              ## remove what install installed; with the same PREFIX and DESTDIR
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
 	@meson setup --reconfigure $(BUILD) -Dprefix="$(abspath $(PREFIX))" >/dev/null
 	@tools/uninstall $(BUILD) "$(DESTDIR)"
@@ -70,7 +76,7 @@ lint: build             ## clang-tidy and cppcheck over src
 	@tools/lint $(BUILD)
 
 clean:                  ## remove every build directory
-	rm -rf build build-asan build-tsan
+	rm -rf build build-asan build-tsan build-coverage
 
 help:                   ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14

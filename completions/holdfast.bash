@@ -31,7 +31,7 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
-        'guard add') echo '--type= --version= --policy= --parent= --link= --check= --mode= --print' ;;
+        'guard add') echo '--type= --version= --policy= --parent= --link= --check= --mode= --reads --print' ;;
         'guard mode') echo '--until=' ;;
         'guard remove') echo '--print' ;;
         advise) echo '--answers= --access-log= --open= --save= --db= --table= --metrics= --audit= --review= --ask --format= --out= --plot= --seed=' ;;

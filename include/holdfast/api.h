@@ -20,6 +20,13 @@
 #define HF_MUST_USE
 #endif
 
-#define HF_VERSION "0.1.0"
+/* The version of these headers, which is also the project's in meson.build (the build checks it).
+ * hf_library_version() in holdfast.h is that of the library in use. NUMBER is for comparing:
+ *     #if HF_VERSION_NUMBER >= 1002000 ... 1.2.0 and later */
+#define HF_VERSION_MAJOR  0
+#define HF_VERSION_MINOR  1
+#define HF_VERSION_PATCH  0
+#define HF_VERSION        "0.1.0"
+#define HF_VERSION_NUMBER (HF_VERSION_MAJOR * 1000000 + HF_VERSION_MINOR * 1000 + HF_VERSION_PATCH)
 
 #endif

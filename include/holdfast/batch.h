@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What can be asked of a store. Everything done to a store is a batch of ops: they run in order,
- * each sees those before it, and each gets its own answer. A refused op changes nothing (but that a
- * release of what was lost makes the loss known, so that it isn't told any more) and does not fail
- * its neighbours. Ops marked `linked` stand or fall with the next one: a linked run is atomic.
+ * each sees those before it, and each gets its own answer. A refused op changes nothing and does
+ * not fail its neighbours. (One exception: after the release of a lost lock is refused, beats no
+ * longer report that loss.) An op marked `linked` succeeds or fails with the next one: a linked run
+ * is atomic.
  *
  * Most programs use the easy calls of session.h and manager.h, each of which is a batch. */
 #ifndef HOLDFAST_BATCH_H
@@ -18,8 +19,8 @@
 HF_BEGIN_DECLS
 
 typedef enum hf_op_kind {
-    /* What each reads of hf_op stands beside it; (x) is optional. Every changing op also takes
-     * (request_id); a sweep and a note have no use for it. */
+    /* The comment at each kind lists the fields of hf_op that it reads; (x) is optional. Every
+     * changing op also takes (request_id); a sweep and a note ignore it. */
     /* session (the new id and key), user, (name), (idle_us), (replaces), (caller) → sessions */
     HF_OP_SESSION_OPEN,
     HF_OP_BEAT,  /* session → sessions, locks_count, lost, requests */
@@ -37,50 +38,49 @@ typedef enum hf_op_kind {
     HF_OP_WHO,         /* type, id → locks (holders), requests */
     HF_OP_REQUEST,     /* session, type, id, (text: message) → locks (holders) */
     HF_OP_HAND_OVER,   /* session, type, id, target, (fence) → locks[0]: the new holder's */
-    /* session, type, id, target: who asks, (text: message), (fence) → locks[0]: the session's
-     * own, which stays. HF_NOT_FOUND: the target does not ask for it. Any of several readers may
-     * decline. */
+    /* session, type, id, target: the session that asks, (text: message), (fence) → locks[0]: the
+     * session's own lock, which it keeps. HF_NOT_FOUND: the target has not asked for it. Any of
+     * several readers may decline. */
     HF_OP_DECLINE,
     /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
     HF_OP_FORCE_RELEASE,
     HF_OP_TYPE_GET, /* type → types[0], or HF_NOT_FOUND */
-    /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that
-     * event */
+    /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)). Writes that
+     * event. */
     HF_OP_NOTE,
-    /* session → sessions[0] while it lives; nothing is extended or written. Instead of its key a
-     * proof will do: target, text, and sha256: the HMAC-SHA-256 of the text by the key's hash
-     * (key_sha256). */
+    /* session → sessions[0] while it lives; nothing is extended or written. A proof may replace the
+     * key: target, text, and sha256: the HMAC-SHA-256 of the text, keyed with key_sha256. */
     HF_OP_SESSION_FIND,
-    /* type, id, (version or absent) → versions[0]. HF_NOT_FOUND: never saved, and nothing expected;
-     * HF_STALE: it is not as expected. Linked with a save it is a premise: what it found stays so
-     * until the commit. */
+    /* type, id, (version or absent) → versions[0]. HF_NOT_FOUND: never saved, and nothing expected.
+     * HF_STALE: the version is not the expected one. Linked with a save this is a premise: the
+     * version cannot change before the commit. */
     HF_OP_VERSION,
     /* session or user, type, id, (version or absent), (gone), (fence), (name: of the user), (text:
-     * reason) → versions[0]: the new one. HF_STALE: another was expected; versions[0], if there is
-     * one, is the present one. HF_LOCKED: locks are in the way. HF_NOT_HELD: the type's policy
-     * wants a lock to edit, or the fence is of another grant. Without version and absent only the
-     * holder of an exclusive lock saves. */
+     * reason) → versions[0]: the new one. HF_STALE: the version is not the expected one;
+     * versions[0], if any, is the current one. HF_LOCKED: another session holds a lock.
+     * HF_NOT_HELD: the type's policy requires a lock to edit, or the fence belongs to another
+     * grant. Without version and absent only the holder of an exclusive lock can save. */
     HF_OP_SAVE,
-    /* The rest stand alone: each is a batch of its own. */
+    /* Each of the following must be the only op of its batch. */
     HF_OP_TYPE_SET, /* type, policy, (ttl_us), (ttl_max_us), (actor) */
     HF_OP_TYPES,    /* → types */
     HF_OP_LIST,     /* (type), (user), (target: a session id), (after), (limit) → locks, next */
     HF_OP_SESSIONS, /* (user), (after), (limit) → sessions that live, next */
     HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq, last_seq */
-    /* (limit), (keep_events_us), (keep_forced_us) → swept, more. On a server not in the caller's
-     * own transaction */
+    /* (limit), (keep_events_us), (keep_forced_us) → swept, more. On a database server it is refused
+     * inside the caller's own transaction. */
     HF_OP_SWEEP,
     /* token, sha256, name, roles, (users), (ttl_us: how long it lives), (actor) → tokens[0] */
     HF_OP_TOKEN_CREATE,
-    /* sha256 or token, one of both → tokens[0], dead ones too (hf_token_lives), or HF_NOT_FOUND */
+    /* either sha256 or token → tokens[0], also a dead one (hf_token_lives), or HF_NOT_FOUND */
     HF_OP_TOKEN_FIND,
-    /* (after: a token's id in `session`), (limit) → tokens, dead ones too, by id, next */
+    /* (after: a token's id in `session`), (limit) → tokens by id, also dead ones, next */
     HF_OP_TOKENS,
     HF_OP_TOKEN_REVOKE, /* token, (actor) → tokens[0]. Revoking twice is ok */
     /* (limit: types) → counts of live locks, in order of type, more; total_locks, total_sessions.
-     * Of one session alone (target): total_locks are its live locks, total_sessions is 1 while it
-     * lives. Of one token alone (caller): total_sessions are the live sessions that it opened.
-     * These two have no counts, and exclude each other. */
+     * With target (a session): total_locks counts its live locks, total_sessions is 1 while it
+     * lives. With caller (a token): total_sessions counts the live sessions that it opened. target
+     * and caller exclude each other; with either there are no counts by type. */
     HF_OP_COUNT,
     HF_OP_KINDS
 } hf_op_kind;
@@ -103,16 +103,16 @@ typedef struct hf_count {
     size_t locks;
 } hf_count;
 
-/* What an acquire came to. */
+/* The outcome of an acquire. */
 typedef enum hf_outcome { HF_OUTCOME_NONE, HF_GRANTED, HF_UPGRADED, HF_ALREADY_YOURS } hf_outcome;
 
-/* Where a list goes on: the last row answered. Zero: from the start. */
+/* Where the next page of a list begins: after this row. Zero: from the start. */
 typedef struct hf_cursor {
     hf_resource resource;
     char session[HF_SESSION_ID_SIZE];
 } hf_cursor;
 
-/* As one text, to be passed on as it is: "type/id session", or "session" alone. out holds
+/* A cursor as one opaque text: "type/id session", or "session" alone. out holds
  * HF_CURSOR_SIZE bytes. */
 #define HF_CURSOR_SIZE (HF_RESOURCE_SIZE + HF_SESSION_ID_SIZE)
 HF_API void hf_cursor_format(const hf_cursor *cursor, char *out);
@@ -122,10 +122,10 @@ HF_API HF_MUST_USE hf_status hf_cursor_parse(const char *text, hf_cursor *out, h
 typedef struct hf_answer {
     hf_status status;
     hf_outcome outcome;
-    /* given inside the caller's own transaction: it counts when the caller commits */
+    /* granted inside the caller's own transaction: takes effect when the caller commits */
     bool pending;
     const char *message;  /* one sentence when status is not HF_OK, else NULL */
-    const hf_lock *locks; /* yours, or whoever stands in the way */
+    const hf_lock *locks; /* your own, or those of other sessions that block you */
     size_t locks_count;
     const hf_request *requests;
     size_t requests_count;
@@ -144,8 +144,8 @@ typedef struct hf_answer {
     const hf_count *counts;
     size_t counts_count;
     size_t total_locks, total_sessions; /* HF_OP_COUNT: those that live, of all types */
-    /* HF_OP_EVENTS: from this one on all are kept; a reader before it has missed some. What is kept
-     * longer may be answered from before it */
+    /* HF_OP_EVENTS: all events from this one on are kept; a reader that is behind it has missed
+     * some. Events that are kept longer may be older. */
     int64_t first_seq;
     int64_t last_seq; /* HF_OP_EVENTS: the newest there is; 0: none yet */
     int64_t now_us;   /* the store's time this op was judged at */
@@ -156,11 +156,10 @@ typedef struct hf_answer {
     hf_cursor next;
 } hf_answer;
 
-/* One thing to ask. Strings are borrowed until the batch has been executed; NULL counts as not
- * given. */
+/* One operation. Strings are borrowed until the batch has been executed; NULL means not given. */
 typedef struct hf_op {
     hf_op_kind kind;
-    bool linked; /* stands or falls with the next op */
+    bool linked; /* succeeds or fails with the next op */
     const hf_credentials *session;
     const hf_credentials *replaces;
     const char *type;
@@ -187,16 +186,17 @@ typedef struct hf_op {
     const char *roles;           /* as hf_roles_parse reads them */
     const char *users;           /* pattern, see hf_users_match; NULL: any, "" is refused */
     hf_event_kind event;         /* what a note is of */
-    /* Asking again with the same id settles an unsure answer. An id that has opened a session with
-     * another user, name or idle bound, or made a token with another name, roles, users or life,
-     * is refused: HF_INVALID, with that session or token as the answer. Where a batch takes a
-     * resource and gives it back, both ops need one id, or to be linked. Asked again, an op of a
-     * linked run whose lock a later op of the run has ended may be HF_OK without locks. */
+    /* Repeating an op with the same id settles an unsure answer. An id that was used to open a
+     * session with another user, name or idle bound, or to make a token with another name, roles,
+     * users or lifetime, is refused: HF_INVALID, and the answer has that session or token. If a
+     * batch acquires and releases the same resource, both ops must have the same id or be linked.
+     * In a repeated linked run, an op whose lock was ended by a later op of the run may answer
+     * HF_OK without locks. */
     const char *request_id;
     hf_cursor after;
     int64_t after_seq;
-    int64_t keep_events_us; /* HF_OP_SWEEP: events older than this are removed; 0: none are */
-    /* ... those of which hf_event_is_audit older than this, not less; 0: none are */
+    int64_t keep_events_us; /* HF_OP_SWEEP: remove events older than this; 0: none */
+    /* the same for events where hf_event_is_audit is true; at least keep_events_us; 0: none */
     int64_t keep_forced_us;
     size_t limit; /* 0: HF_LIST_DEFAULT or HF_SWEEP_DEFAULT */
     hf_answer answer;
@@ -215,14 +215,14 @@ HF_API hf_op *hf_batch_add(hf_batch *batch, hf_op_kind kind);
 HF_API size_t hf_batch_count(const hf_batch *batch);
 HF_API hf_op *hf_batch_op(hf_batch *batch, size_t index);
 
-/* Forgets ops and answers, keeps memory for the next. */
+/* Removes ops and answers, and keeps the memory for the next ones. */
 HF_API void hf_batch_clear(hf_batch *batch);
 
 /* "acquire", "session-open" ...: the kind as it is written in traces and on the wire. */
 HF_API const char *hf_op_kind_name(hf_op_kind kind);
 
-/* Which kinds stand alone, which change nothing, and which need room on disk (the others give some
- * back or only move a bound). */
+/* Which kinds must be alone in their batch, which change nothing, and which need space on disk (the
+ * others free some, or only move a bound). */
 HF_API bool hf_op_alone(hf_op_kind kind);
 HF_API bool hf_op_reads(hf_op_kind kind);
 HF_API bool hf_op_grows(hf_op_kind kind);

@@ -41,21 +41,22 @@ typedef enum hf_event_kind {
 /* clang-format on */
 
 typedef struct hf_event {
-    int64_t seq; /* grows in the order of commits, without a gap a reader could fall into */
+    int64_t seq; /* grows in commit order, so a reader that goes on after it misses nothing */
     int64_t at_us;
     hf_event_kind kind;
     hf_resource resource; /* id "" for events of a session, a type or a token */
-    /* Whose lock or session it is; of a hand-over: who gets it; declined: who asked. */
+    /* The owner of the lock, or the session itself. handed_over: the receiver; declined: the
+     * session that asked. */
     char session[HF_SESSION_ID_SIZE];
     char user[HF_TEXT_SIZE];
-    char actor[HF_TEXT_SIZE]; /* who did it, where that is not the session's own user */
+    char actor[HF_TEXT_SIZE]; /* who did it, if not the session's own user */
     int64_t fence;
     char reason[HF_TEXT_SIZE]; /* purpose, message, reason: why; of a token: its id and name */
 } hf_event;
 
 HF_API const char *hf_event_kind_name(hf_event_kind kind);
 
-/* What was forced, or concerns who may do what: kept longer than the rest (HF_OP_SWEEP). */
+/* Whether it is a forced release or a change of rights: these are kept longer (HF_OP_SWEEP). */
 HF_API bool hf_event_is_audit(hf_event_kind kind);
 
 /* The kind with that name; HF_EVENT_KINDS when there is none. */

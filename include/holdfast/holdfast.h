@@ -28,7 +28,9 @@
 
 HF_BEGIN_DECLS
 
-/* The version of the library in use, as HF_VERSION was for the headers. */
+/* The version of the library that the program runs with: "0.1.0". HF_VERSION is the version of the
+ * headers that it was compiled with. The two may differ when only the library was updated; versions
+ * with the same soversion work together. The string is static. */
 HF_API const char *hf_library_version(void);
 
 HF_END_DECLS

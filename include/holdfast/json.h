@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON of the command line and of HTTP, for programs that pass it on. Each returns a new string
- * to be freed with hf_json_free, or NULL when memory is out. Times are RFC 3339 UTC, durations
+ * to be freed with hf_json_free, or NULL when out of memory. Times are RFC 3339 UTC, durations
  * numbers of seconds. */
 #ifndef HOLDFAST_JSON_H
 #define HOLDFAST_JSON_H
@@ -14,8 +14,8 @@ HF_API void hf_json_free(char *json);
 /* {"resource","mode","fence","since","expires","purpose","session","user","name"} */
 HF_API char *hf_lock_json(const hf_lock *lock);
 
-/* The lock that an acquire was answered, the same with "version", and "gone" where it is true, if
- * the resource was ever saved. */
+/* The lock in the answer to an acquire. If the resource was ever saved, also "version", and "gone"
+ * where it is true. */
 HF_API char *hf_acquired_json(const hf_answer *answer);
 
 /* {"resource","version","fence","saved","session","user","name","gone"}; never saved: "version" is
@@ -29,8 +29,8 @@ HF_API char *hf_versions_json(const hf_version *versions, size_t count);
  * opening. */
 HF_API char *hf_session_json(const hf_session_info *session, const char *key);
 
-/* {"locks":[...]}, with "next" when `more`. Versions, which stand in the order of the locks, are
- * told as by hf_acquired_json. */
+/* {"locks":[...]}, with "next" when `more`. If the answer has versions, in the order of the locks,
+ * each lock is written as by hf_acquired_json. */
 HF_API char *hf_locks_json(const hf_answer *answer);
 
 /* {"resource","holders":[...],"requests":[...]} */
@@ -39,21 +39,21 @@ HF_API char *hf_who_json(const hf_resource *resource, const hf_answer *answer);
 /* {"expires","locks":N,"lost":[...],"requests":[...]} */
 HF_API char *hf_beat_json(const hf_answer *answer);
 
-/* What was in the way of a set, one resource of it. */
+/* One resource that blocked a set of saves. */
 typedef struct hf_conflict {
     hf_resource resource;
     int64_t expected; /* the version that was read; 0: none */
     const hf_answer *answer;
 } hf_conflict;
 
-/* What is told of a refusal; what is NULL or 0 is left out, but for the holders. */
+/* The parts of a refusal. Those that are NULL or 0 are left out, except the holders. */
 typedef struct hf_refusal {
     hf_status status;
     const char *message;
     const char *resource; /* "type/id" */
     const hf_lock *holders;
     size_t holders_count;
-    const hf_version *present; /* what it is now, of a save that was stale */
+    const hf_version *present; /* the current version, if the save was stale */
     const hf_conflict *conflicts;
     size_t conflicts_count;
 } hf_refusal;
@@ -62,8 +62,8 @@ typedef struct hf_refusal {
  * {"resource","code","message","expected","present"}, present null if nothing was ever saved. */
 HF_API char *hf_refusal_json(const hf_refusal *refusal);
 
-/* The same as problem details (RFC 9457): with "type", "title", "status" and "detail". http 0: that
- * of the status. */
+/* The same as problem details (RFC 9457): with "type", "title", "status" and "detail". http 0: the
+ * HTTP code of the status. */
 HF_API char *hf_problem_json(int http, const hf_refusal *refusal);
 
 /* {"sessions":[...]}, {"tokens":[...]}, {"events":[...]}; the first two with "next" when `more` */
@@ -82,7 +82,7 @@ HF_API char *hf_event_json(const hf_event *event);
  * may name any */
 HF_API char *hf_token_json(const hf_token *token);
 
-/* {"id","token"}: the one time a secret is shown. */
+/* {"id","token"}: the only time that the secret is shown. */
 HF_API char *hf_token_key_json(const hf_token_key *key);
 
 HF_END_DECLS

@@ -20,8 +20,8 @@
 
 HF_BEGIN_DECLS
 
-/* A provider of leases. Threads share it. After fork() nothing of it is held in the child, and its
- * calls there are HF_INVALID. */
+/* A provider of leases. Threads may share it. After fork() the child holds no leases, and its calls
+ * return HF_INVALID. */
 typedef struct hf_leases hf_leases;
 
 /* One lease: a plain value, all zero when there is none. A copy is the same lease. */
@@ -30,12 +30,12 @@ typedef struct hf_lease {
     uint64_t serial;            /* private */
 } hf_lease;
 
-/* ---- hearing of what happens to a lease ---- */
+/* ---- notices about a lease ---- */
 
 typedef enum hf_lease_event {
-    HF_LEASE_EXPIRED, /* max_hold is over: the watchdog has ended it */
+    HF_LEASE_EXPIRED, /* max_hold has passed: the watchdog has ended it */
     HF_LEASE_LOST,    /* the connection or the server is gone, or an administrator ended it */
-    HF_LEASE_LEAKING  /* it is held longer than leak_after; told once, and it is still held */
+    HF_LEASE_LEAKING  /* it is held longer than leak_after; sent once, and it is still held */
 } hf_lease_event;
 
 typedef struct hf_lease_notice {
@@ -45,8 +45,8 @@ typedef struct hf_lease_notice {
     const char *text; /* one sentence */
 } hf_lease_notice;
 
-/* Called from whichever thread has noticed, with no lock of the library held. It may call the
- * library, but not stop or close the provider. */
+/* Called from any thread, with no lock of the library held. It may call the library, but not stop
+ * or close the provider. */
 typedef void hf_lease_listener(void *context, const hf_lease_notice *notice);
 
 /* ---- a provider ---- */
@@ -54,9 +54,9 @@ typedef void hf_lease_listener(void *context, const hf_lease_notice *notice);
 typedef struct hf_leases_options {
     const char *name;      /* who asks, shown to those who wait; NULL: user, host and process id */
     unsigned pool_max;     /* connections at most, beside the application's own; 0: 8; 2 to 64 */
-    int64_t pool_idle_us;  /* a connection that held nothing for so long is closed; 0: a minute */
+    int64_t pool_idle_us;  /* a connection is closed after this long without a lease; 0: a minute */
     int64_t leak_after_us; /* 0: never */
-    int64_t pulse_us; /* how often a connection that holds leases must show that it lives; 0: 2 s */
+    int64_t pulse_us;      /* how often a connection that holds leases is checked; 0: 2 s */
     hf_lease_listener *listener; /* may be NULL */
     void *context;
 } hf_leases_options;
@@ -75,26 +75,26 @@ typedef struct hf_leases_options {
 HF_API HF_MUST_USE hf_status hf_leases_open(const char *url, const hf_leases_options *options,
                                             hf_leases **out, hf_error *err);
 
-/* What the leases stand on, as for a store: one sentence. Borrowed. */
+/* The durability of the leases, as hf_grade.text of a store: one sentence. Borrowed. */
 HF_API const char *hf_leases_grade(const hf_leases *leases);
 
 /* Ends all leases and all waits. From then on every acquire is HF_INVALID, and is_held is false.
- * Again is harmless. */
+ * Stopping twice is harmless. */
 HF_API void hf_leases_stop(hf_leases *leases);
 
-/* Stops it and frees it, after the calls of other threads have come back. No lease of it may be
- * used afterwards. Accepts NULL. In a forked child it does nothing. */
+/* Stops the provider and frees it, after the calls of other threads have returned. No lease of it
+ * may be used afterwards. Accepts NULL. In a forked child it does nothing. */
 HF_API void hf_leases_close(hf_leases *leases);
 
 /* ---- a lease ---- */
 
-/* Takes the lease of a key, 1 to 255 bytes of UTF-8 without control characters; waits as long as it
- * takes. It ends at the latest after max_hold_us, counted from the moment it was asked for,
- * whatever its thread does then: 1 us to a year, rounded up to what the server can tell apart.
- *   HF_OK          granted: *lease is to be given to hf_lease_close
- *   HF_TIMEOUT     someone else holds it: the wait is over, or was cancelled; err says who holds
+/* Acquires the lease of a key, 1 to 255 bytes of UTF-8 without control characters; waits without a
+ * limit. The lease ends after max_hold_us at the latest, counted from this call, whatever its
+ * thread is doing: 1 us to a year, rounded up to the resolution of the server.
+ *   HF_OK          granted: give *lease to hf_lease_close
+ *   HF_TIMEOUT     someone else holds it, and the wait ended or was cancelled; err says who holds
  *                  it and since when, where that is known
- *   HF_UNAVAILABLE the server can't be asked
+ *   HF_UNAVAILABLE the server cannot be reached
  *   HF_TOO_MANY    a limit that protects the server is reached (docs/leases.md)
  *   HF_INVALID     key, time or provider make no sense; HF_TOO_LARGE: the key is too long
  * When it is not HF_OK, *lease is zero.
@@ -110,20 +110,20 @@ HF_API HF_MUST_USE hf_status hf_lease_try_acquire(hf_leases *leases, const char 
                                                   int64_t max_wait_us, int64_t max_hold_us,
                                                   hf_lease *lease, hf_error *err);
 
-/* From another thread: the call that is to fill *lease waits no longer, and answers HF_TIMEOUT
- * unless it has been granted. False: no call is waiting for it, not yet or no longer. */
+/* From another thread: ends the wait of the call that would fill *lease. That call answers
+ * HF_TIMEOUT unless it has been granted. False: no call is waiting for it. */
 HF_API bool hf_lease_cancel(hf_leases *leases, const hf_lease *lease);
 
-/* Whether it is held now, judged here. False also when that can't be known: the connection has been
+/* Whether it is held now, decided locally. False also when that is unknown: the connection has been
  * silent for two pulses. */
 HF_API bool hf_lease_is_held(const hf_lease *lease);
 
-/* A number that grows with every grant of the key, for whatever stores the result to compare; 0:
- * there is none here (docs/leases.md). */
+/* A number that grows with every grant of the key. The storage that receives the result can compare
+ * it and refuse a lower one. 0: this provider has none (docs/leases.md). */
 HF_API int64_t hf_lease_fence(const hf_lease *lease);
 
-/* Gives it back. Any thread may. Harmless when it was closed before, has ended, or is zero; accepts
- * NULL. */
+/* Releases it. Any thread may call this. Harmless when it was closed before, has ended, or is zero;
+ * accepts NULL. */
 HF_API void hf_lease_close(const hf_lease *lease);
 
 HF_END_DECLS

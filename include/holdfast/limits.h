@@ -16,7 +16,7 @@
 #define HF_TOKEN_ID_MAX   32   /* hex */
 #define HF_TOKEN_NAME_MAX 200  /* so that an event has room for the id beside it */
 #define HF_TOKEN_SECRET   64   /* hex digits: 256 bits */
-#define HF_ROLES_MAX      1167 /* as many grants as there may be, each as long as it can be */
+#define HF_ROLES_MAX      1167 /* HF_GRANTS_MAX grants of the greatest length */
 #define HF_LEASE_KEY_MAX  255  /* UTF-8 without control characters, compared as bytes */
 #define HF_KEY_MIN        32   /* hex digits: 128 bits */
 #define HF_KEY_MAX        128
@@ -34,7 +34,7 @@
 #define HF_LEASE_KEY_SIZE    (HF_LEASE_KEY_MAX + 1)
 #define HF_KEY_SIZE          (HF_KEY_MAX + 1)
 #define HF_MESSAGE_SIZE                                                                            \
-    1536 /* the longest sentence: a resource, two names, a purpose and the words between */
+    1536 /* the longest message: a resource, two names, a purpose and the words between */
 
 /* Durations, in microseconds. */
 #define HF_DURATION_MIN_US INT64_C(1000)                /* 1 ms */

@@ -51,14 +51,14 @@ typedef struct hf_request {
     int64_t at_us;
 } hf_request;
 
-/* A lock that a live session lost without releasing it: told on every beat until the session holds
- * the resource again, releases it (which answers not_held and forgets it) or all it holds, or ends;
- * of more than HF_SESSION_LOST_MAX that were noted only the newest. */
+/* A lock that a live session lost without releasing it. Every beat reports it until the session
+ * acquires the resource again, releases it (answered not_held), releases all, or ends. Of more than
+ * HF_SESSION_LOST_MAX only the newest are kept. */
 typedef struct hf_lost {
     hf_resource resource;
     int64_t fence; /* of the grant that was lost */
     char why[16];  /* "forced" or "expired" */
-    /* who forced it, or the name of who took it since; "" when nobody did */
+    /* who forced it, or the name of the next holder; "": nobody */
     char by[HF_TEXT_SIZE];
     char reason[HF_TEXT_SIZE]; /* of a forced release */
     int64_t at_us;

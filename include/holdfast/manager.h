@@ -23,11 +23,11 @@ HF_API HF_MUST_USE hf_status hf_manager_on(hf_store *store, hf_manager **out, hf
 /* Stops the keeper and closes the store. Session handles must be freed before. Accepts NULL. */
 HF_API void hf_manager_close(hf_manager *manager);
 
-/* The store below, for batches of one's own. Borrowed. */
+/* The store of the manager, for batches of your own. Borrowed. */
 HF_API hf_store *hf_manager_store(hf_manager *manager);
 
-/* Rows that a call answers: freed with hf_result_free, which accepts NULL. Arrays as in hf_answer.
- * */
+/* The rows of an answer. Free it with hf_result_free, which accepts NULL. Arrays as in
+ * hf_answer. */
 typedef struct hf_result hf_result;
 HF_API const hf_answer *hf_result_answer(const hf_result *result);
 /* Of several answers (look-up, set): how many, and each, in the order asked. */
@@ -54,20 +54,20 @@ HF_API HF_MUST_USE hf_status hf_manager_version(hf_manager *manager, const hf_re
 HF_API HF_MUST_USE hf_status hf_manager_versions(hf_manager *manager, const hf_resource *resources,
                                                  size_t count, hf_result **out, hf_error *err);
 
-/* Saves in the name of options->user, who has no session (hf_session_save is for one that has). The
- * call settles an unsure answer as those of session.h do. HF_OK: *out is the new version. HF_STALE:
- * it is not as it was read; *out is the present version, its number 0 if it was never saved.
- * HF_LOCKED: err->holder says who has it. HF_NOT_HELD: the type's policy wants a lock to edit. out
- * may be NULL. */
+/* Saves for options->user without a session (with a session: hf_session_save). The call settles an
+ * unsure answer as those of session.h do. HF_OK: *out is the new version. HF_STALE: the version is
+ * not the one that was read; *out is the current version, with number 0 if it was never saved.
+ * HF_LOCKED: err->holder says who holds it. HF_NOT_HELD: the type's policy requires a lock to edit.
+ * out may be NULL. */
 HF_API HF_MUST_USE hf_status hf_manager_save(hf_manager *manager, const hf_save *save,
                                              const hf_save_options *options, hf_version *out,
                                              hf_error *err);
 
-/* Saves all of a set or none. *out gets an answer for each save and then for each premise, in the
- * order given, also when the set is refused: then every one that is stale says so by its status,
- * message and versions[0], whatever else was in the way of the set; HF_NOT_APPLIED: this one was
- * not in the way. Of locks in the way the first is told. err is about the first refusal in that
- * order. *out is NULL if nothing was answered; out may be NULL. */
+/* Saves all of a set or none. *out has an answer for each save and then for each premise, in the
+ * order given, also when the set is refused. Then every stale member has its status, message and
+ * versions[0], and HF_NOT_APPLIED means that this member was not the cause. Of the locks that block
+ * the set only the first is reported. err is about the first refusal in that order. *out is NULL if
+ * there was no answer; out may be NULL. */
 HF_API HF_MUST_USE hf_status hf_manager_save_all(hf_manager *manager, const hf_set *set,
                                                  const hf_save_options *options, hf_result **out,
                                                  hf_error *err);
@@ -89,16 +89,16 @@ HF_API HF_MUST_USE hf_status hf_manager_sessions(hf_manager *manager,
                                                  const hf_list_options *options, hf_result **out,
                                                  hf_error *err);
 
-/* Ends locks that are someone else's and records who did it and why. fence 0: all holders; else
- * only that grant. HF_NOT_HELD: nobody holds it (or not with that fence). Answers the locks that
- * were ended. */
+/* Ends other people's locks and records who did it and why. fence 0: all holders; else only that
+ * grant. HF_NOT_HELD: nobody holds it (or not with that fence). Answers the locks that were
+ * ended. */
 HF_API HF_MUST_USE hf_status hf_manager_force_release(hf_manager *manager,
                                                       const hf_resource *resource,
                                                       const char *actor, const char *reason,
                                                       int64_t fence, hf_result **out,
                                                       hf_error *err);
 
-/* Registers what a type demands. Changing the policy of a type while locks of it live: HF_INVALID.
+/* Registers the policy of a type. Changing the policy of a type while locks of it live: HF_INVALID.
  * actor (may be NULL) is recorded with the event. */
 HF_API HF_MUST_USE hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type,
                                                  const char *actor, hf_error *err);
@@ -114,15 +114,15 @@ typedef struct hf_token_options {
     const char *actor; /* recorded with the event; may be NULL */
 } hf_token_options;
 
-/* Makes a token. *out has its secret, which nothing can show again: clear it with hf_token_clear.
+/* Makes a token. *out has its secret, which cannot be shown again: clear it with hf_token_clear.
  * token may be NULL. */
 HF_API HF_MUST_USE hf_status hf_manager_token_create(hf_manager *manager,
                                                      const hf_token_options *options,
                                                      hf_token_key *out, hf_token *token,
                                                      hf_error *err);
 
-/* The token of a secret that was presented. *lives (may be NULL): it is neither revoked nor past
- * its end, by the store's clock. HF_NOT_FOUND: there is none; HF_INVALID: that can't be one. */
+/* The token of a secret that a caller presents. *lives (may be NULL): it is neither revoked nor
+ * expired, by the store's clock. HF_NOT_FOUND: there is none. HF_INVALID: this is not a token. */
 HF_API HF_MUST_USE hf_status hf_manager_token_find(hf_manager *manager, const char *secret,
                                                    hf_token *out, bool *lives, hf_error *err);
 
@@ -131,7 +131,7 @@ HF_API HF_MUST_USE hf_status hf_manager_token_find(hf_manager *manager, const ch
 HF_API HF_MUST_USE hf_status hf_manager_tokens(hf_manager *manager, const hf_list_options *options,
                                                hf_result **out, hf_error *err);
 
-/* Ends a token for good, by its public id; again is ok. out may be NULL. */
+/* Revokes a token, by its public id. Revoking twice is HF_OK. out may be NULL. */
 HF_API HF_MUST_USE hf_status hf_manager_token_revoke(hf_manager *manager, const char *id,
                                                      const char *actor, hf_token *out,
                                                      hf_error *err);
@@ -141,14 +141,13 @@ HF_API HF_MUST_USE hf_status hf_manager_token_revoke(hf_manager *manager, const 
 HF_API HF_MUST_USE hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit,
                                                hf_result **out, hf_error *err);
 
-/* Removes what is dead. Looks at `limit` rows at most (0: HF_SWEEP_DEFAULT); *more says to call
- * again. Nothing depends on it but space: expiry is judged whenever a lock is read. swept and more
- * may be NULL. */
+/* Removes dead rows. Looks at `limit` rows at most (0: HF_SWEEP_DEFAULT); *more: call again. It
+ * only frees space: expiry is judged whenever a lock is read. swept and more may be NULL. */
 HF_API HF_MUST_USE hf_status hf_manager_sweep(hf_manager *manager, size_t limit, size_t *swept,
                                               bool *more, hf_error *err);
 
-/* What listeners hear of this manager's own sessions. What a beat sees in a transaction of the
- * caller's may be undone with it: of that they hear when a beat outside sees it. */
+/* Notices to listeners about this manager's own sessions. What a beat sees inside the caller's own
+ * transaction may be rolled back, so it is reported by the next beat outside of one. */
 typedef enum hf_notice_kind {
     HF_NOTICE_LOST, /* a lock was lost: forced, or its own bound has come */
     /* the session has ended: closed here, or dead at its idle bound; all its locks are gone */
@@ -161,11 +160,11 @@ typedef struct hf_notice {
     hf_session *session;  /* the handle concerned */
     hf_resource resource; /* LOST, REQUESTED */
     const char *why;      /* LOST: "forced" or "expired"; ENDED: "closed" or "expired" */
-    const char *by;       /* LOST: who; REQUESTED: the display name of who asks */
+    const char *by;       /* LOST: who; REQUESTED: the display name of the session that asks */
     const char *text;     /* LOST: the reason given; REQUESTED: the message */
 } hf_notice;
 
-/* Called from whichever thread calls hf_session_beat, hf_session_close or hf_manager_poll, or from
+/* Called from the thread that calls hf_session_beat, hf_session_close or hf_manager_poll, or from
  * the keeper, with no lock of the library held. It may call the library, but not free the session
  * or close the manager. */
 typedef void hf_listener(void *context, const hf_notice *notice);
@@ -174,11 +173,11 @@ typedef void hf_listener(void *context, const hf_notice *notice);
 HF_API HF_MUST_USE hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener,
                                                void *context, hf_error *err);
 
-/* Beats every session handle that is due (a third of its idle bound has passed; after a beat that
- * failed a quarter of what is left of it, but not less than a second, or a third of the bound if
- * that is shorter), many in a batch, judges bounds, tells the listeners. next_us (may be NULL) gets
- * how long until it should be called again. A session that can't be reached is not an error here:
- * it ends when its bound comes. */
+/* Beats every session handle that is due, many in a batch, checks bounds and calls the listeners. A
+ * handle is due when a third of its idle bound has passed. After a failed beat it is due again
+ * after a quarter of the time left, but at least a second (or a third of the bound, if that is
+ * shorter). next_us (may be NULL): how long until the next call. An unreachable session is not an
+ * error here: it ends at its bound. */
 HF_API HF_MUST_USE hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err);
 
 /* Starts a thread that polls. It blocks all signals. Stopping twice or without a start is harmless.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading what people write: resources, durations, a session's credentials. Each refuses what it
- * can't take with a sentence that says what is wrong. */
+/* Parsing what people type: resources, durations, a session's credentials. A refusal says what is
+ * wrong. */
 #ifndef HOLDFAST_NAMES_H
 #define HOLDFAST_NAMES_H
 
@@ -27,7 +27,7 @@ HF_API HF_MUST_USE hf_status hf_duration_parse(const char *text, int64_t *out_us
 HF_API HF_MUST_USE hf_status hf_credentials_set(hf_credentials *out, const char *id,
                                                 const char *key, hf_error *err);
 
-/* Reads "ID.KEY". The sentence of a refusal never repeats the key. */
+/* Reads "ID.KEY". No message repeats the key. */
 HF_API HF_MUST_USE hf_status hf_credentials_parse(const char *text, hf_credentials *out,
                                                   hf_error *err);
 

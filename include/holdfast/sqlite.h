@@ -14,13 +14,13 @@ enum {
     HF_SQLITE_INSTALL = 1 /* create or upgrade holdfast's tables in this database */
 };
 
-/* A store on the application's handle. Inside an open transaction a batch joins it: a grant counts
- * when the application commits, and a failure undoes the batch alone. But when the disk is full,
- * reading or writing fails, memory is out or a statement was interrupted, SQLite may roll back the
- * whole transaction: the sentence says so, and sqlite3_get_autocommit tells. Outside a transaction,
- * each batch is its own. The handle stays the application's: it must outlive the store, and calls
- * follow its threading rules. `names` is the prefix of the tables ("holdfast" when NULL). Its grade
- * says what can't be promised: the application's own settings decide what survives a crash. */
+/* A store on the application's handle. Inside an open transaction a batch joins it: a grant takes
+ * effect when the application commits, and a failure undoes only the batch. SQLite may roll back
+ * the whole transaction when the disk is full, I/O fails, memory runs out or a statement is
+ * interrupted: the message says so, and sqlite3_get_autocommit tells. Outside a transaction each
+ * batch is a transaction of its own. The application keeps the handle. It must outlive the store,
+ * and calls follow its threading rules. `names` is the prefix of the tables ("holdfast" when NULL).
+ * What survives a crash depends on the application's own settings; the store's grade says so. */
 HF_API HF_MUST_USE hf_status hf_sqlite_wrap(struct sqlite3 *db, const char *names, unsigned flags,
                                             hf_store **out, hf_error *err);
 

@@ -41,13 +41,14 @@ typedef enum hf_status {
 } hf_status;
 /* clang-format on */
 
-/* Filled only when a call does not return HF_OK. The caller owns it; NULL is welcome everywhere. */
+/* Filled only when a call does not return HF_OK. The caller owns it; NULL is accepted
+ * everywhere. */
 typedef struct hf_error {
     hf_status status;
-    /* HF_LOCKED: the first who stands in the way; otherwise empty */
+    /* HF_LOCKED: the first lock that blocks the call; otherwise empty */
     hf_lock holder;
     char resource[HF_RESOURCE_SIZE]; /* "type/id" the sentence is about, or "" */
-    /* one sentence, for a person: what happened, then what to do */
+    /* one sentence for a person: what happened, then what to do */
     char message[HF_MESSAGE_SIZE];
 } hf_error;
 

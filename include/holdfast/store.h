@@ -21,8 +21,8 @@ HF_API const char *hf_grade_level_name(hf_grade_level level);
 
 typedef struct hf_grade {
     hf_grade_level level;
-    char text[HF_TEXT_SIZE]; /* one sentence: what it stands on */
-    /* a sync failed: nothing more is acknowledged until the store is opened anew */
+    char text[HF_TEXT_SIZE]; /* one sentence: what the durability depends on */
+    /* a sync failed: nothing more is acknowledged until the store is reopened */
     bool broken;
 } hf_grade;
 
@@ -31,45 +31,43 @@ typedef struct hf_grade {
  * */
 HF_API HF_MUST_USE hf_status hf_store_open(const char *url, hf_store **out, hf_error *err);
 
-/* The same, but makes no store in a SQLite file that has none, nor the file. HF_NOT_FOUND: there is
- * none. */
+/* The same, but creates neither a SQLite file nor tables in it. HF_NOT_FOUND: there is no store. */
 HF_API HF_MUST_USE hf_status hf_store_open_existing(const char *url, hf_store **out, hf_error *err);
 
 /* Creates or upgrades the tables a URL names, and lets `role` use them (an account of the database;
- * NULL: nobody new). Done before, it changes nothing. In one transaction where the database allows.
- * An account that only uses the tables needs no right to change their shape. */
+ * NULL: nobody new). Repeating it changes nothing. It is one transaction where the database allows.
+ * An account that only uses the tables needs no right to alter them. */
 HF_API HF_MUST_USE hf_status hf_store_install(const char *url, const char *role, hf_error *err);
 
 /* Removes the tables and all that is in them; refused with HF_LOCKED while locks live, unless
  * forced. */
 HF_API HF_MUST_USE hf_status hf_store_uninstall(const char *url, bool force, hf_error *err);
 
-/* Writes the SQL that either would run, for an administrator to read and run, piece by piece to the
- * sink. Connects to nothing. */
+/* Writes the SQL of an install or uninstall to the sink, piece by piece, for an administrator to
+ * read and run. Connects to nothing. */
 HF_API HF_MUST_USE hf_status hf_store_install_sql(const char *url, bool uninstall, const char *role,
                                                   void (*sink)(void *context, const char *text),
                                                   void *context, hf_error *err);
 
 /* Runs a batch. HF_OK: it is committed and every op has its answer. HF_UNSURE: it may have been
  * committed; run it again with the same request ids to find out. Anything else: nothing was done.
- * Threads may share a store, and should: those that ask at the same time then share transactions
- * and syncs. */
+ * Threads should share a store: calls made at the same time then share transactions and syncs. */
 HF_API HF_MUST_USE hf_status hf_store_execute(hf_store *store, hf_batch *batch, hf_error *err);
 
-/* What durability the store stands on. */
+/* The durability of the store. */
 HF_API void hf_store_grade(hf_store *store, hf_grade *out);
 
-/* What the server behind the store counts, as its /metrics tells it: text for Prometheus, to be
- * freed with hf_json_free. HF_NOT_FOUND: the store is no server. HF_UNAUTHENTICATED, HF_DENIED: it
- * tells that only to those with a token. */
+/* The metrics of the holdfast server behind the store, as its /metrics writes them: text for
+ * Prometheus, to be freed with hf_json_free. HF_NOT_FOUND: the store is not a holdfast server.
+ * HF_UNAUTHENTICATED, HF_DENIED: the server requires a token for it. */
 HF_API HF_MUST_USE hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err);
 
 /* Writes a consistent copy of a live store to a new file. */
 HF_API HF_MUST_USE hf_status hf_store_backup(hf_store *store, const char *path, hf_error *err);
 
-/* Replaces everything in the store by a backup, in one step or not at all. Fences still never go
- * back. Whoever holds a lock then loses it: without `replace` it is refused with HF_LOCKED as long
- * as any lock lives, and err->holder is one of them. */
+/* Replaces everything in the store by a backup, in one step or not at all. Fences never decrease.
+ * All current locks are lost: without `replace` the call is refused with HF_LOCKED while any lock
+ * lives, and err->holder is one of them. */
 HF_API HF_MUST_USE hf_status hf_store_restore(hf_store *store, const char *path, bool replace,
                                               hf_error *err);
 

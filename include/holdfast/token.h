@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may call a server: a token is a secret that is shown once, with a name, the roles it gives
- * and the users it may act for. A store keeps a hash of the secret, so nobody can read it back. */
+/* Who may call a server. A token is a secret that is shown once, with a name, the roles it gives
+ * and the users it may act for. The store keeps a hash of the secret, so nobody can read it
+ * back. */
 #ifndef HOLDFAST_TOKEN_H
 #define HOLDFAST_TOKEN_H
 
@@ -19,7 +20,7 @@ typedef struct hf_token {
     int64_t revoked_us; /* 0: it was not */
 } hf_token;
 
-/* Whether it counts at that time of the store: neither revoked nor past its end. */
+/* Whether it is valid at that time of the store's clock: neither revoked nor expired. */
 HF_API bool hf_token_lives(const hf_token *token, int64_t now_us);
 
 /* A token's public id, its secret and the secret's hash. Clear it with hf_token_clear. */
@@ -32,13 +33,13 @@ typedef struct hf_token_key {
 /* Draws a new id and a secret of 256 bits from the system's randomness. */
 HF_API HF_MUST_USE hf_status hf_token_new(hf_token_key *out, hf_error *err);
 
-/* Reads a secret that is presented: 64 hex digits in lower case. The id stays empty. No sentence
- * repeats the secret. */
+/* Reads a secret that a caller presents: 64 hex digits in lower case. The id stays empty. No
+ * message repeats the secret. */
 HF_API HF_MUST_USE hf_status hf_token_read(const char *secret, hf_token_key *out, hf_error *err);
 
 HF_API void hf_token_clear(hf_token_key *key);
 
-/* What a caller may do. None gives another. */
+/* What a caller may do. No role includes another. */
 typedef enum hf_role {
     HF_ROLE_USE,     /* open sessions and work with locks */
     HF_ROLE_OBSERVE, /* see locks, sessions and events */
@@ -53,8 +54,8 @@ typedef struct hf_grant {
     char type[HF_TYPE_SIZE]; /* "": all types */
 } hf_grant;
 
-/* What a token gives, in order (role, type), nothing twice and nothing that another grant covers.
- * */
+/* The grants of a token, in order of role and type, without duplicates and without those that
+ * another grant covers. */
 typedef struct hf_roles {
     hf_grant grants[HF_GRANTS_MAX];
     size_t count;
@@ -65,7 +66,7 @@ typedef struct hf_roles {
  * */
 HF_API HF_MUST_USE hf_status hf_roles_parse(const char *text, hf_roles *out, hf_error *err);
 
-/* Writes them so that the same roles always read the same. out holds HF_ROLES_SIZE bytes. */
+/* Writes roles in their one canonical form. out holds HF_ROLES_SIZE bytes. */
 HF_API void hf_roles_format(const hf_roles *roles, char *out);
 
 /* Whether the role is given for that type; type NULL or "": for all of them. */
@@ -74,8 +75,8 @@ HF_API bool hf_roles_allow(const hf_roles *roles, hf_role role, const char *type
 /* "use", "observe", "manage", "admin". */
 HF_API const char *hf_role_name(hf_role role);
 
-/* Whether a user fits a pattern, in which each * stands for any text, none too. An empty pattern
- * fits every user. Bytes are compared. */
+/* Whether a user matches a pattern, in which each * stands for any text, including none. An empty
+ * pattern matches every user. Bytes are compared. */
 HF_API bool hf_users_match(const char *pattern, const char *user);
 
 HF_END_DECLS

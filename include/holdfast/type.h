@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a type of record demands, fixed once per type. A type never registered accepts both modes,
- * without a bound. */
+/* The policy and the time limits of a type of record, fixed once per type. A type that was never
+ * registered accepts both modes, without a time limit. */
 #ifndef HOLDFAST_TYPE_H
 #define HOLDFAST_TYPE_H
 
@@ -20,8 +20,8 @@ typedef enum hf_policy {
 typedef struct hf_type {
     char type[HF_TYPE_SIZE];
     hf_policy policy;
-    int64_t ttl_us; /* bound a lock gets when none is asked for; 0: none */
-    /* longest bound that may be asked for, and given when none is; 0: no limit */
+    int64_t ttl_us; /* the bound of a lock that asks for none; 0: none */
+    /* the longest bound a lock may ask for, also its default if ttl_us is 0; 0: no limit */
     int64_t ttl_max_us;
 } hf_type;
 

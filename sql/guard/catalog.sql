@@ -103,19 +103,33 @@ SELECT t.policy FROM {ns}_type t WHERE t.type = ?1
 SELECT g.table_name, g.type, g.policy, g.checks, g.version_column, g.parent, g.link, g.mode, g.suppressed_us,
        (SELECT count(*) FROM pg_catalog.pg_trigger t
          WHERE t.tgrelid = pg_catalog.to_regclass(g.quoted) AND t.tgname LIKE '0\_holdfast\_%' AND t.tgenabled = 'A'),
-       CASE g.checks WHEN 'version' THEN 6 ELSE 5 END::bigint
+       CASE g.checks WHEN 'version' THEN 6 ELSE 5 END::bigint,
+       (SELECT count(*) FROM pg_catalog.pg_policy p
+         WHERE p.polrelid = pg_catalog.to_regclass(g.quoted) AND p.polname = '0_holdfast_read')
   FROM {ns}.guard g ORDER BY g.table_name
 -- mysql:
 SELECT g.table_name, g.type, g.policy, g.checks, g.version_column, g.parent, g.link, g.mode, g.suppressed_us,
        (SELECT COUNT(*) FROM information_schema.triggers t WHERE t.trigger_schema = DATABASE()
            AND t.event_object_table = CONVERT(g.table_name USING utf8mb4)
-           AND t.trigger_name LIKE CONCAT('{ns}\_g\_', CONVERT(g.quoted USING utf8mb4), '\_%')), 3
+           AND t.trigger_name LIKE CONCAT('{ns}\_g\_', CONVERT(g.quoted USING utf8mb4), '\_%')), 3, 0
   FROM {ns}_guard g ORDER BY g.table_name
 -- sqlite:
 SELECT g.table_name, g.type, g.policy, g.checks, g.version_column, g.parent, g.link, g.mode, g.suppressed_us,
        (SELECT count(*) FROM sqlite_master m WHERE m.type = 'trigger' AND lower(m.tbl_name) = lower(g.table_name)
-           AND substr(m.name, 1, length(g.quoted) + 1) = g.quoted || ' '), CASE g.checks WHEN 'step' THEN 2 ELSE 5 END
+           AND substr(m.name, 1, length(g.quoted) + 1) = g.quoted || ' '), CASE g.checks WHEN 'step' THEN 2 ELSE 5 END, 0
   FROM {ns}_guard g ORDER BY g.table_name
+
+-- Row level security that no guard has made.
+-- name: row_security
+-- postgres:
+SELECT (c.relrowsecurity AND NOT EXISTS (SELECT FROM pg_catalog.pg_policy p
+        WHERE p.polrelid = c.oid AND p.polname = '0_holdfast_read'))::int
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = $1::text AND c.relname = $2::text
+-- mysql:
+SELECT 0 FROM DUAL WHERE $1 IS NULL AND $2 IS NULL
+-- sqlite:
+SELECT 0 WHERE ?1 IS NULL AND ?2 IS NULL
 
 -- name: set_mode
 -- postgres:

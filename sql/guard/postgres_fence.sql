@@ -1,5 +1,5 @@
     IF TG_OP = 'INSERT' THEN
-        {insert_without}NEW.holdfast := NULL;
+        {insert_without}{insert_noted}NEW.holdfast := NULL;
         RETURN NEW;
     ELSIF TG_OP = 'DELETE' THEN
         IF {ns}.guard_is_mine(OLD.xmin) THEN

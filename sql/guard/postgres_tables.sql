@@ -131,5 +131,47 @@ BEGIN
             coalesce(current_setting('application_name', true), ''), count::bigint);
 END
 $holdfast$;
+-- May this transaction read type/id? By one of the fences in the setting holdfast.fences, shared or exclusive, or because it has
+-- inserted the record. In mode log a row a statement is written, where the transaction may write.
+CREATE OR REPLACE FUNCTION {ns}.guard_read(the_table text, the_type text, the_id text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $holdfast$
+DECLARE
+    it {ns}.guard;
+    now_us CONSTANT bigint := extract(epoch FROM clock_timestamp()) * 1000000;
+    logged CONSTANT text := 'holdfast.guard_read_' || md5(the_table);
+    fences bigint[];
+BEGIN
+    BEGIN
+        fences := string_to_array(nullif(current_setting('holdfast.fences', true), ''), ',')::bigint[];
+    EXCEPTION WHEN invalid_text_representation THEN
+        RAISE EXCEPTION USING ERRCODE = '22023', MESSAGE = 'holdfast.fences is not a list of fences.',
+            HINT = 'SET LOCAL holdfast.fences = ''FENCE,FENCE'', each as it was granted.';
+    END;
+    IF EXISTS (SELECT FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+                WHERE l.type = the_type COLLATE "C" AND l.id = the_id COLLATE "C" AND l.fence = ANY (fences)
+                  AND s.ended_us IS NULL AND s.expires_us > now_us AND (l.ends_us IS NULL OR l.ends_us > now_us))
+       OR the_type || '/' || the_id = ANY (string_to_array(current_setting('holdfast.guard_new', true), E'\n')) THEN
+        RETURN true;
+    END IF;
+    SELECT * INTO it FROM {ns}.guard g WHERE g.table_name = the_table COLLATE "C";
+    IF it.mode = 'off' THEN
+        RETURN true;
+    END IF;
+    IF it.mode = 'log' OR it.suppressed_us > now_us THEN
+        IF current_setting('transaction_read_only') = 'off'
+           AND current_setting(logged, true) IS DISTINCT FROM statement_timestamp()::text THEN
+            PERFORM set_config(logged, statement_timestamp()::text, true);
+            INSERT INTO {ns}.guard_log (at_us, table_name, kind, account, program, rows)
+            VALUES (now_us, the_table, 'select', session_user, coalesce(current_setting('application_name', true), ''), 1);
+        END IF;
+        RETURN true;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = '23H01',
+        MESSAGE = coalesce({ns}.say_holders(the_type, the_id, NULL, now_us),
+            format('%s is guarded; reading it needs a live lock on it.', the_type || '/' || the_id)),
+        HINT = format('Acquire %s, then SET LOCAL holdfast.fences = ''FENCE'' and read it.', the_type || '/' || the_id),
+        DETAIL = format('SELECT of %s by %s.', the_table, session_user);
+END
+$holdfast$;
 REVOKE ALL ON FUNCTION {ns}.guard_is_mine(xid), {ns}.guard_lock(text, text, bigint), {ns}.guard_save(text, text, bigint),
     {ns}.guard_refuse(text, text, text, text, text), {ns}.guard_log_statement(text, text) FROM PUBLIC;

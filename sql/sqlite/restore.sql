@@ -4,8 +4,10 @@ DELETE FROM main.{ns}_type;
 INSERT INTO main.{ns}_type (type, policy, ttl_us, ttl_max_us)
 SELECT type, policy, ttl_us, ttl_max_us FROM hf_from.{ns}_type;
 DELETE FROM main.{ns}_session;
-INSERT INTO main.{ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev)
-SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev FROM hf_from.{ns}_session;
+INSERT INTO main.{ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev,
+       ends)
+SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev, ends
+  FROM hf_from.{ns}_session;
 DELETE FROM main.{ns}_resource;
 INSERT INTO main.{ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
        version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone)

@@ -29,6 +29,7 @@ CREATE INDEX {ns}__session_by_user ON {ns}_session (user);
 CREATE INDEX {ns}__session_by_end ON {ns}_session (ended_us, expires_us);
 
 -- The anchor: one row a resource, written by every change of its locks and by every save. Version 0: never saved.
+-- A resource that is free, never saved and asked for by nobody has none.
 CREATE TABLE {ns}_resource (
     type TEXT NOT NULL,
     id TEXT NOT NULL,

@@ -29,6 +29,8 @@ SELECT policy, ttl_us, ttl_max_us FROM {ns}_type WHERE type = ?1
 -- name: session_load
 SELECT key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}_session WHERE id = ?1
+-- name: session_ends_load
+SELECT ends FROM {ns}_session WHERE id = ?1
 -- name: session_by_request
 SELECT id FROM {ns}_session WHERE request = ?1
 -- name: resource_load
@@ -42,6 +44,17 @@ SELECT session, mode, fence, since_us, ends_us, purpose, request FROM {ns}_lock 
 -- name: session_locks_load
 SELECT type, id, mode, fence, since_us, ends_us, purpose, request
   FROM {ns}_lock WHERE session = ?1 ORDER BY type, id LIMIT ?2
+-- Of a session that only beats: how many of its locks live, and those that are over or asked for.
+-- name: session_locks_count
+SELECT (SELECT count(*) FROM {ns}_lock INDEXED BY {ns}__lock_by_session WHERE session = ?1 AND ends_us IS NULL)
+     + (SELECT count(*) FROM {ns}_lock INDEXED BY {ns}__lock_by_session WHERE session = ?1 AND ends_us > ?2)
+-- name: session_locks_over
+SELECT type, id, mode, fence, since_us, ends_us, purpose, request
+  FROM {ns}_lock INDEXED BY {ns}__lock_by_session WHERE session = ?1 AND ends_us <= ?2
+-- name: session_locks_asked
+SELECT type, id, mode, fence, since_us, ends_us, purpose, request
+  FROM {ns}_lock l INDEXED BY {ns}__lock_by_session
+ WHERE session = ?1 AND EXISTS (SELECT 1 FROM {ns}_request r WHERE r.type = l.type AND r.id = l.id)
 -- name: fence_floor
 SELECT CAST(value AS INTEGER) FROM {ns}_meta WHERE name = 'fence_floor'
 -- name: fence_floor_raise
@@ -63,6 +76,10 @@ INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expire
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 -- name: session_update
 UPDATE {ns}_session SET expires_us = ?2, ended_us = ?3, rev = ?4 WHERE id = ?1
+-- name: session_ends_update
+UPDATE {ns}_session SET expires_us = ?2, ended_us = ?3, rev = ?4, ends = ?5 WHERE id = ?1
+-- name: resource_new
+INSERT INTO {ns}_resource (type, id, fence, rev) VALUES (?1, ?2, ?3, ?4)
 -- name: resource_insert
 INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
        version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone)
@@ -194,6 +211,18 @@ SELECT id FROM {ns}_session s WHERE ended_us <= ?1 AND NOT EXISTS (SELECT 1 FROM
  ORDER BY ended_us, id LIMIT 1
 -- name: session_delete
 DELETE FROM {ns}_session WHERE id = ?1
+-- The resources that nobody asks for when the session has gone, and that are free and never saved: their highest fence.
+-- name: session_left_fence
+SELECT ifnull(max(r.fence), 0) FROM {ns}_request q CROSS JOIN {ns}_resource r ON r.type = q.type AND r.id = q.id
+ WHERE q.session = ?1 AND r.version = 0 AND r.ended_request IS NULL
+   AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
+   AND NOT EXISTS (SELECT 1 FROM {ns}_request o WHERE o.type = r.type AND o.id = r.id AND o.session <> ?1)
+-- name: session_left_delete
+DELETE FROM {ns}_resource AS r
+ WHERE (type, id) IN (SELECT q.type, q.id FROM {ns}_request q WHERE q.session = ?1) AND version = 0
+   AND ended_request IS NULL
+   AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
+   AND NOT EXISTS (SELECT 1 FROM {ns}_request o WHERE o.type = r.type AND o.id = r.id AND o.session <> ?1)
 -- name: session_lost_delete
 DELETE FROM {ns}_lost WHERE session = ?1
 -- name: session_requests_delete

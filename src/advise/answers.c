@@ -28,7 +28,7 @@ const advise_question advise_questions[ADVISE_ANSWERS] = {
                "programs write one row at once. The last three want a lease."},
     [ADVISE_SPANS_REQUESTS] = {"spans_requests", ADVISE_YES_NO, .usual = 1,
         .ask = "Does one edit span several requests (open a form, think, save)?",
-        .why = "If all of it fits into one request, one database transaction is enough."},
+        .why = "If an edit fits into one request, one database transaction is enough."},
     [ADVISE_ENTITIES] = {"entities", ADVISE_LIST,
         .ask = "Which kinds of records are edited? (the main one first, commas between)",
         .why = "They name the locks and the tables in the plan."},
@@ -45,12 +45,12 @@ const advise_question advise_questions[ADVISE_ANSWERS] = {
         .ask = "How many minutes does an edit usually take, from opening to saving?",
         .why = "Long edits meet others more often, and more is lost with them.", .unit = "minutes"},
     [ADVISE_EDIT_MINUTES_P90] = {"edit_minutes_p90", ADVISE_NUMBER, 0.05, 43200, 30,
-        .ask = "Which length does only one edit in ten exceed, in minutes?",
-        .why = "What is lost is mostly the long edits; the usual length hides them.",
+        .ask = "Which length do only one in ten edits exceed, in minutes?",
+        .why = "Mostly long edits are lost; the usual length hides them.",
         .unit = "minutes"},
     [ADVISE_SAVE_SHARE] = {"save_share", ADVISE_SHARE, 0.001, 1, 0.7,
         .ask = "Of those who open a record for editing, how many save? (a share, 70%)",
-        .why = "Who does not save can't collide, but holds a lock until it runs out."},
+        .why = "People who do not save cannot collide, but hold a lock until it expires."},
     [ADVISE_BUSIEST_TENTH_SHARE] = {"busiest_tenth_share", ADVISE_SHARE, 0.1, 1, 0.5,
         .ask = "What share of all edits goes to the busiest tenth of the records? (50%)",
         .why = "Ten thousand records are few when everybody works on the same ten."},
@@ -61,13 +61,13 @@ const advise_question advise_questions[ADVISE_ANSWERS] = {
         .ask = "How many minutes would someone wait for a record before doing something else?",
         .why = "This is the most that a held lock costs someone.", .unit = "minutes"},
     [ADVISE_READERS_NEED_LATEST] = {"readers_need_latest", ADVISE_YES_NO, .expert = true,
-        .ask = "Must those who only read be sure that nobody is changing what they read?",
+        .ask = "Must readers be sure that nobody is changing what they read?",
         .why = "If so, reading takes a lock too."},
     [ADVISE_READ_MOSTLY] = {"read_mostly", ADVISE_YES_NO, .usual = 1,
         .ask = "Are there many more readers than editors?",
-        .why = "If so, readers share a lock instead of shutting each other out."},
+        .why = "If so, readers share a lock instead of excluding each other."},
     [ADVISE_GROUPED_WITH] = {"grouped_with", ADVISE_LIST, .expert = true,
-        .ask = "What is edited together with it as one thing? (line items of an order, or none)",
+        .ask = "Which records are edited together with it as one unit? (line items of an order, or none)",
         .why = "A group needs one lock or one version for all of it."},
     [ADVISE_CODE_PATHS] = {"code_paths", ADVISE_WHOLE, 1, 1e6, 3,
         .ask = "How many places in the code save such a record (pages, jobs, imports)?",
@@ -76,7 +76,7 @@ const advise_question advise_questions[ADVISE_ANSWERS] = {
         .ask = "How many servers run the application?",
         .why = "With more than one, locks can't live in the memory of a process."},
     [ADVISE_SESSION] = {"session", ADVISE_CHOICE, .choices = answers_sessions,
-        .ask = "How is the work of one person told apart?",
+        .ask = "How does the application identify one person's work?",
         .why = "http: web sessions with a cookie. token: tokens, no session on the server. "
                "job: programs without people. It says who owns a lock and what ends it."},
     [ADVISE_SCHEMA_MAY_CHANGE] = {"schema_may_change", ADVISE_YES_NO, .usual = 1,
@@ -359,10 +359,10 @@ hf_status advise_answers_read(const hf_json_value *object, advise_answers *answe
         status =
             id < ADVISE_ANSWERS
                 ? answers_read_one(field, answers, (advise_id)id, err)
-                : hf_fail(
-                      err, HF_INVALID,
-                      "There is no answer called \"%.40s\"; docs/advise.md lists those there are.",
-                      hf_text_is_clean(field->name.at, field->name.size) ? field->name.at : "?");
+                : hf_fail(err, HF_INVALID,
+                          "There is no answer called \"%.40s\"; docs/advise.md lists all of them.",
+                          hf_text_is_clean(field->name.at, field->name.size) ? field->name.at
+                                                                             : "?");
     }
     return status;
 }

@@ -17,6 +17,8 @@ typedef struct hf_seams {
     int64_t (*boot_us)(void);                   /* CLOCK_BOOTTIME: counts suspend, never steps */
     /* name of a registered VFS; NULL: the default one */
     const char *sqlite_vfs;
+    /* The memory store keeps the rows of free resources, as stores in a database server do. */
+    bool memory_keeps_rows;
     int sqlite_log_pages; /* of its log, before it is copied into the file */
     /* f_type of statfs(2) for the file's folder; -1: unknown */
     int64_t (*fs_kind)(const char *path);

@@ -102,8 +102,8 @@ static hf_status acquire_run(cli_call *call, hf_error *err)
 static const cli_option options[] = {
     {"mode", "MODE", "exclusive (the default) or shared"},
     {"ttl", "DURATION",
-     "frees by itself after that long; else the type's default, its longest, or none"},
-    {"purpose", "TEXT", "what for; shown to whoever is refused"},
+     "the lock ends after this long; default: the type's default, else its longest, else none"},
+    {"purpose", "TEXT", "what the lock is for; shown to people who are refused"},
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -113,12 +113,11 @@ const cli_verb cli_acquire = {
     .operands = "RESOURCE...",
     .operands_min = 1,
     .operands_max = HF_BATCH_OPS_MAX,
-    .summary = "Takes locks: all of those named, or none.",
-    .about =
-        "A resource is TYPE/ID, as policy/12345. It never waits: when someone stands in the way it "
-        "says who, since when and until when, and exits with 3. Acquiring what you hold is "
-        "harmless: "
-        "same fence, same bound. A shared lock becomes exclusive when you are the only reader.",
+    .summary = "Acquires locks: all resources named, or none.",
+    .about = "A resource is TYPE/ID, such as policy/12345. The command never waits: if someone "
+             "else holds a lock, it says who, since when and until when, and exits with 3. "
+             "Acquiring a lock that you hold is harmless: the fence and the bound stay. A shared "
+             "lock becomes exclusive when you are the only reader.",
     .options = options,
     .run = acquire_run,
 };

@@ -171,11 +171,11 @@ static const cli_option advise_options[] = {
     {"open", "PATTERN...", "what opens a record in the log: \"GET /policies/{id}/edit\""},
     {"save", "PATTERN...", "... and what saves it: \"PUT /policies/{id}\""},
     {"db", "URL", "measure a live database: sqlite:PATH, postgres://..., mysql://...; reads only"},
-    {"table", "NAME", "... the table of the records there; without it the first of the entities"},
+    {"table", "NAME", "... the table of the records; default: the first of the entities"},
     {"metrics", "URL", "a holdfast server: how many people it turned away"},
     {"audit", "FILE", "findings about the code, in SARIF: they become warnings of the record"},
-    {"review", "RECORD", "look again: is a threshold of the record crossed? Exits with 9 if so"},
-    {"ask", NULL, "ask for what the other sources leave open; without any, everything is asked"},
+    {"review", "RECORD", "review a record: exits with 9 if one of its thresholds is crossed"},
+    {"ask", NULL, "ask for what the other sources do not answer"},
     {"format", "FORMAT", "markdown (the default) or json"},
     {"out", "FILE", "write the record there instead of to standard output"},
     {"plot", "FILE", "write an SVG image too: the hours of each policy by the number of editors"},
@@ -185,11 +185,9 @@ static const cli_option advise_options[] = {
 
 const cli_verb cli_advise = {
     .name = "advise",
-    .summary = "Decides which lock, with numbers, and writes the decision record.",
-    .about = "Asks, unless answers or something to measure are given. What is measured counts for "
-             "more than "
-             "what is said; what "
-             "is neither is assumed, and marked so.",
+    .summary = "Recommends a lock, with numbers, and writes the decision record.",
+    .about = "Asks, unless answers or something to measure are given. A measured value counts more "
+             "than a stated one; what is neither is assumed, and marked so.",
     .options = advise_options,
     .run = advise_run,
 };

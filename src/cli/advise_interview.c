@@ -90,7 +90,7 @@ static hf_status interview_read(FILE *in, char line[INTERVIEW_LINE], hf_error *e
     for (size -= start; size > 0 && (line[size - 1] == ' ' || line[size - 1] == '\t'); size--)
         line[size - 1] = '\0';
     if (strcmp(line, "q") == 0 || strcmp(line, "quit") == 0)
-        return hf_fail(err, HF_INVALID, "Given up; nothing was written.");
+        return hf_fail(err, HF_INVALID, "Cancelled; nothing was written.");
     return HF_OK;
 }
 
@@ -123,7 +123,7 @@ static hf_status interview_ask(advise_answers *answers, advise_id id, FILE *in, 
 hf_status advise_interview(advise_answers *answers, FILE *in, FILE *out, hf_error *err)
 {
     hf_status status = HF_OK;
-    fputs("A few questions. Enter takes what stands in brackets, marked as assumed; q gives up.\n",
+    fputs("A few questions. Enter accepts the value in brackets, marked as assumed; q quits.\n",
           out);
     for (int id = 0; status == HF_OK && id < ADVISE_ANSWERS; id++) {
         advise_answers completed = *answers;
@@ -168,6 +168,6 @@ hf_status advise_interview_end(const advise_record *record, FILE *in, FILE *out,
             snprintf(path, size, "%s", chosen);
             return HF_OK;
         }
-        fprintf(out, "  %s is there already; name another.\n", chosen);
+        fprintf(out, "  %s already exists; name another file.\n", chosen);
     }
 }

@@ -165,12 +165,11 @@ static hf_status sources_refusals(const char *text, const char *type, double *ou
                        "The server has counted for less than an hour; ask again when it has "
                        "counted for a day or more.");
     if (refused < 0)
-        return hf_fail(
-            err, HF_NOT_FOUND,
-            "The server tells no refusals of %s by itself: it names the types of which locks are "
-            "held, most "
-            "used first. Look again while some are held, or name another type with --table.",
-            type);
+        return hf_fail(err, HF_NOT_FOUND,
+                       "The server's metrics do not count the refusals of %s separately: types get "
+                       "a label while locks of them are held, most used first. Try again while "
+                       "some are held, or name another type with --table.",
+                       type);
     *out = refused / (seconds / 86400);
     return HF_OK;
 }

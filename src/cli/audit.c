@@ -111,10 +111,10 @@ static hf_status audit_verb(cli_call *call, hf_error *err)
 
 static const cli_option audit_option_table[] = {
     {"db", "URL", "read a live database too: sqlite:PATH, postgres://..., mysql://...; only reads"},
-    {"idle", "DURATION", "with --db: transactions idle for longer are told (60s)"},
+    {"idle", "DURATION", "with --db: report transactions idle for longer than this; default: 60s"},
     {"format", "FORMAT", "text (the default), json or sarif"},
     {"baseline", "FILE",
-     "an earlier report, json or sarif: what is in it is known, and fails no more"},
+     "an earlier report, json or sarif: its findings are known and do not count"},
     {"fail-on", "LEVEL",
      "exit with 9 from this severity on: high, medium, low (the default) or never"},
     {"out", "FILE", "write the report there instead of to standard output"},
@@ -127,10 +127,9 @@ const cli_verb cli_audit = {
     .operands_min = 0,
     .operands_max = 1000,
     .summary = "Finds saves that can lose work, in code, schemas and a live database.",
-    .about =
-        "Joins what is declared (versions, lock tables, keys) with what is executed. A finding "
-        "is ignored by a comment 'holdfast-audit: ignore RULE REASON' in its line or the one "
-        "above. Exits with 9 if there are findings.",
+    .about = "Compares what is declared (versions, lock tables, keys) with what is executed. A "
+             "finding is ignored by a comment 'holdfast-audit: ignore RULE REASON' in its line or "
+             "the one above. Exits with 9 if there are findings.",
     .options = audit_option_table,
     .run = audit_verb,
 };

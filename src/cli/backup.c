@@ -23,7 +23,7 @@ static hf_status backup_run(cli_call *call, hf_error *err)
     struct stat file;
     if (lstat(path, &file) == 0)
         return hf_fail(err, HF_INVALID,
-                       "%s exists already and is left as it is; name a file that does not.", path);
+                       "%s already exists and is not overwritten; name another file.", path);
     hf_status status = open_kept(call, err);
     umask(077);
     if (status == HF_OK)
@@ -44,8 +44,7 @@ const cli_verb cli_backup = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Writes a consistent copy of the store to a new file.",
-    .about =
-        "Others may go on working meanwhile. An existing file is never overwritten, and a store "
-        "that is not there is not made.",
+    .about = "Others can work meanwhile. An existing file is never overwritten, and a missing "
+             "store is not created.",
     .run = backup_run,
 };

@@ -33,7 +33,7 @@ hf_status cli_resource(const char *text, hf_resource *out, hf_error *err)
         return hf_resource_parse(text, out, err);
     hf_credentials_clear(&pasted);
     return hf_fail(err, HF_INVALID,
-                   "A session stands where a resource should; give it with --session.");
+                   "A session was given where a resource is expected; use --session.");
 }
 
 /* Is the last of them among those before it? What is said twice would be counted twice. */
@@ -165,7 +165,7 @@ static hf_status draw_request_id(cli_call *call, hf_error *err)
 {
     unsigned char bytes[16];
     if (!hf_seam.random(bytes, sizeof bytes))
-        return hf_fail(err, HF_INTERNAL, "The system gives no random numbers; nothing was done.");
+        return hf_fail(err, HF_INTERNAL, "Reading random bytes failed; nothing was done.");
     hf_hex(bytes, sizeof bytes, call->request_id);
     return HF_OK;
 }
@@ -264,7 +264,7 @@ hf_status cli_ask_lock(cli_call *call, const char *word, hf_error *err)
     const hf_answer *answer = &hf_batch_op(call->batch, 0)->answer;
     if (answer->locks_count == 0) /* it was done before, and the lock has moved on since */
         return hf_fail(err, HF_NOT_HELD,
-                       "It was done, but the lock is gone since; look with 'holdfast who'.");
+                       "It was done, but the lock has ended since; see 'holdfast who'.");
     if (call->json)
         return cli_print_json(hf_lock_json(&answer->locks[0]), err);
     cli_print_lock(word, &answer->locks[0], answer->now_us);
@@ -335,9 +335,9 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
     say_further_conflicts(call, message);
     /* that could be the other session */
     if (status == HF_EXPIRED && !cli_has(&call->arguments, "to"))
-        cli_say("A new session is opened with 'holdfast session open --user NAME'.");
+        cli_say("Open a new session with 'holdfast session open --user NAME'.");
     if (status == HF_UNAUTHENTICATED && !call->sessionless && cli_is_server(call->store))
-        cli_say("A token is given with %s or in HOLDFAST_TOKEN.",
+        cli_say("Give the token with %s or in HOLDFAST_TOKEN.",
                 call->arguments.verb == &cli_serve ? "token_file=PATH in the store's URL"
                                                    : "--token-file FILE");
 }

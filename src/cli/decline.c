@@ -20,8 +20,8 @@ static hf_status decline_run(cli_call *call, hf_error *err)
 
 static const cli_option options[] = {
     {"to", "SESSION-ID", "the public id of the session that asks"},
-    {"message", "TEXT", "what it gets to read"},
-    CLI_FENCE_OPTION("only if that grant is the live one"),
+    {"message", "TEXT", "a message for that session"},
+    CLI_FENCE_OPTION("only if the live lock has this fence"),
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -31,7 +31,7 @@ const cli_verb cli_decline = {
     .operands = "RESOURCE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Declines another session's request for what is held.",
+    .summary = "Declines another session's request for a lock.",
     .options = options,
     .run = decline_run,
 };

@@ -25,7 +25,7 @@ static hf_status document_fill(int fd, const char *path, hf_buffer *out, hf_erro
             return hf_fail(err, HF_UNAVAILABLE, "%s can't be read: %s.", path, strerror(errno));
         if (out->size + (size_t)got > CLI_DOCUMENT_MAX)
             return hf_fail(err, HF_TOO_LARGE,
-                           "%s is larger than %zu bytes; it is no such document.", path,
+                           "%s is larger than %zu bytes; it is not such a document.", path,
                            CLI_DOCUMENT_MAX);
         hf_buffer_add(out, piece, (size_t)got);
     }

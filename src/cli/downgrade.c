@@ -11,7 +11,7 @@ static hf_status downgrade_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option options[] = {
-    CLI_FENCE_OPTION("only if that grant is the live one"),
+    CLI_FENCE_OPTION("only if the live lock has this fence"),
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -22,9 +22,8 @@ const cli_verb cli_downgrade = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Turns an exclusive lock into a shared one.",
-    .about =
-        "The fence stays. Others can read along from then on; the lock becomes exclusive again by "
-        "'acquire' when nobody else reads.",
+    .about = "The fence stays. Others can then hold shared locks too. 'acquire' makes the lock "
+             "exclusive again when nobody else holds it.",
     .options = options,
     .run = downgrade_run,
 };

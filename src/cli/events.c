@@ -37,16 +37,16 @@ static hf_status events_run(cli_call *call, hf_error *err)
 static const cli_option options[] = {
     {"after", "SEQ", "only events after this number"},
     {"type", "TYPE", "only events of this type's resources"},
-    {"follow", NULL, "go on with new ones as they come; with --json a line each"},
-    {"interval", "DURATION", "how often to look; else 1s"},
-    {"count", "N", "stop after that many"},
+    {"follow", NULL, "wait for new events and print them; with --json one per line"},
+    {"interval", "DURATION", "how often to look; default: 1s"},
+    {"count", "N", "stop after this many"},
     CLI_END_OF_OPTIONS,
 };
 
 const cli_verb cli_events = {
     .name = "events",
-    .summary = "Lists what happened: who, what, when, why.",
-    .about = "Every change leaves an event, in the same transaction; a beat leaves none.",
+    .summary = "Lists events: who did what, when and why.",
+    .about = "Every change except a beat writes an event, in the same transaction.",
     .options = options,
     .run = events_run,
 };

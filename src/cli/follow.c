@@ -57,7 +57,7 @@ static void go_back(cli_reader *reader, int64_t last_seq)
     if (reader->seq <= last_seq || reader->seq == INT64_MAX)
         return;
     cli_say("There is no event %" PRId64 ", the newest is %" PRId64
-            ": the numbers are lower than before. The store was made anew or put back.",
+            ": the numbers are lower than before. The store was created again or restored.",
             reader->seq, last_seq);
     reader->seq = last_seq;
     reader->told = 0;

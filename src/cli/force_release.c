@@ -84,7 +84,7 @@ static hf_status force_release_run(cli_call *call, hf_error *err)
 
 static const cli_option options[] = {
     {"reason", "TEXT", "why; recorded, and shown to the holder"},
-    CLI_FENCE_OPTION("only that grant; else all holders"),
+    CLI_FENCE_OPTION("only the lock with this fence; default: all holders"),
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -94,8 +94,8 @@ const cli_verb cli_force_release = {
     .operands = "RESOURCE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Ends locks that are someone else's, and records who and why.",
-    .about = "Who did it is the user of the session given or remembered, else the operating "
+    .summary = "Ends other people's locks, and records who did it and why.",
+    .about = "The record names the user of the session given or remembered, else the operating "
              "system's user.",
     .options = options,
     .run = force_release_run,

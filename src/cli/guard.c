@@ -58,6 +58,7 @@ static hf_status guard_read_add(const cli_call *call, guard *out, bool *step, hf
         return hf_fail(err, HF_INVALID, "The table's name is too long.");
     snprintf(out->table, sizeof out->table, "%s", table);
     *step = check != NULL && strcmp(check, "step") == 0;
+    out->reads = cli_has(&call->arguments, "reads");
     if (check != NULL && !*step && strcmp(check, "carry") != 0)
         return hf_fail(err, HF_INVALID, "--check is carry (the default) or step.");
     if (mode != NULL && strcmp(mode, "off") != 0 && strcmp(mode, "log") != 0 &&
@@ -86,7 +87,7 @@ static const char *guard_carried(guard_check check)
     case GUARD_SAVE:
         return "the fence of its save (SET ..., holdfast = FENCE)";
     default:
-        return "nothing, but moves the version by one";
+        return "nothing, but increments the version";
     }
 }
 
@@ -101,6 +102,7 @@ static void guard_put_json(hf_json *json, const guard *it)
     hf_json_put_text(json, "parent", it->parent[0] == '\0' ? NULL : it->parent);
     hf_json_put_text(json, "link", it->link[0] == '\0' ? NULL : it->link);
     hf_json_put_text(json, "mode", it->mode);
+    hf_json_put_bool(json, "reads", it->reads);
     hf_json_put_time(json, "suppressed_until", it->suppressed_us);
 }
 
@@ -181,6 +183,7 @@ static hf_status guard_show_table(const guard *all, size_t count, hf_error *err)
                                      it->policy,
                                      it->check == GUARD_VERSION ? "version"
                                      : it->check == GUARD_STEP  ? "nothing (step)"
+                                     : it->reads                ? "fence of a lock, also to read"
                                      : it->check == GUARD_LOCK  ? "fence of a lock"
                                                                 : "fence of a save",
                                      it->parent[0] == '\0' ? "-" : it->parent,
@@ -209,10 +212,10 @@ static hf_status guard_run_show(cli_call *call, hf_error *err)
     else if (status == HF_OK && (status = guard_show_table(all, count, err)) == HF_OK) {
         for (size_t i = 0; i < count; i++)
             if (all[i].check == GUARD_STEP)
-                cli_print("%s: '--check step' lets through whoever counts up without having "
-                          "looked, and every DELETE.\n",
+                cli_print("%s: '--check step' does not stop statements that increment the version "
+                          "without having read it, nor any DELETE.\n",
                           all[i].table);
-        cli_print("Nothing stops: %s.\n",
+        cli_print("Not stopped: %s.\n",
                   strncmp(url, "sqlite:", 7) == 0
                       ? "DDL, disabled triggers, blob writes (sqlite3_blob_write)"
                       : "DDL by the owner or an administrator, triggers that they drop or disable");
@@ -332,7 +335,7 @@ static hf_status guard_run_report(cli_call *call, hf_error *err)
     if (status == HF_OK && call->json)
         status = guard_report_json(all, count, err);
     else if (status == HF_OK && count == 0)
-        cli_print("Nothing got past a guard while it was in mode log.\n");
+        cli_print("Nothing bypassed a guard in mode log.\n");
     else if (status == HF_OK)
         status = guard_report_table(all, count, err);
     hf_free(all);
@@ -364,25 +367,27 @@ static hf_status guard_run_remove(cli_call *call, hf_error *err)
 }
 
 static const cli_option guard_add_options[] = {
-    {"type", "TYPE", "what its rows are called as resources: policy makes policy/1"},
+    {"type", "TYPE", "the resource type of its rows: with policy, row 1 is policy/1"},
     {"version", "COLUMN", "its version column; a statement carries the version that was read"},
     {"policy", "POLICY",
      "instead: a lock (exclusive-write ...) or a save (optimistic) in this database's store"},
     {"parent", "TABLE", "it is a member of that guarded table's aggregate"},
     {"link", "COLUMN", "... by this column, which holds the parent's key"},
-    {"check", "WHAT", "carry (the default), or step: nothing is carried, the version moves by one"},
+    {"check", "WHAT",
+     "carry (the default), or step: no number, the statement increments the version"},
     {"mode", "MODE", "off, log or fail (the default)"},
-    {"print", NULL, "write the SQL instead, for an administrator"},
+    {"reads", NULL, "PostgreSQL: reading a row needs a lock, too (exclusive-read, read-write)"},
+    {"print", NULL, "print the SQL for an administrator instead"},
     CLI_END_OF_OPTIONS,
 };
 
 static const cli_option guard_mode_options[] = {
-    {"until", "TIME", "with fail: until then log, so that what is known to bypass can be mended"},
+    {"until", "TIME", "with fail: only log until then, so that known bypasses can be fixed"},
     CLI_END_OF_OPTIONS,
 };
 
 static const cli_option guard_remove_options[] = {
-    {"print", NULL, "write the SQL instead, for an administrator"},
+    {"print", NULL, "print the SQL for an administrator instead"},
     CLI_END_OF_OPTIONS,
 };
 
@@ -391,9 +396,9 @@ const cli_verb cli_guard_add = {
     .operands = "URL TABLE",
     .operands_min = 2,
     .operands_max = 2,
-    .summary = "Has the database refuse changes of a table by whoever has not looked.",
-    .about = "Adds a column 'holdfast' and triggers. Can be run again. docs/guards.md says how "
-             "statements then look.",
+    .summary = "Makes the database refuse unchecked changes of a table.",
+    .about = "Adds a column 'holdfast' and triggers. Can be repeated. docs/guards.md shows how to "
+             "write statements then.",
     .options = guard_add_options,
     .run = guard_run_add,
 };
@@ -403,7 +408,7 @@ const cli_verb cli_guard_show = {
     .operands = "URL",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Lists the guarded tables, and what no guard stops.",
+    .summary = "Lists the guarded tables, and what guards do not stop.",
     .run = guard_run_show,
 };
 
@@ -422,7 +427,7 @@ const cli_verb cli_guard_report = {
     .operands = "URL [TABLE]",
     .operands_min = 1,
     .operands_max = 2,
-    .summary = "Tells who got past guards in mode log: account, program, kind, how often.",
+    .summary = "Shows who bypassed guards in mode log: account, program, kind, how often.",
     .run = guard_run_report,
 };
 
@@ -431,7 +436,7 @@ const cli_verb cli_guard_remove = {
     .operands = "URL TABLE",
     .operands_min = 2,
     .operands_max = 2,
-    .summary = "Takes the triggers and the column of a guard away.",
+    .summary = "Removes the triggers and the column of a guard.",
     .options = guard_remove_options,
     .run = guard_run_remove,
 };

@@ -18,8 +18,8 @@ static hf_status hand_over_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option options[] = {
-    {"to", "SESSION-ID", "the public id of the session that gets it"},
-    CLI_FENCE_OPTION("only if that grant is the live one"),
+    {"to", "SESSION-ID", "the public id of the session that receives it"},
+    CLI_FENCE_OPTION("only if the live lock has this fence"),
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };

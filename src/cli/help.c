@@ -93,11 +93,9 @@ void cli_print_overview(void)
     }
     printf("\nEvery verb:\n");
     print_options(cli_common_options);
-    printf("\nA first success:\n"
-           "  holdfast session open --user alice --name \"Alice Chen\"\n"
-           "  holdfast acquire policy/12345 --purpose renewal\n"
-           "  holdfast who policy/12345\n\n"
-           "'holdfast help VERB' tells more, 'man holdfast' everything.\n");
+    printf("\nTry this first:\n  holdfast session open --user alice --name \"Alice Chen\"\n  "
+           "holdfast acquire policy/12345 --purpose renewal\n  holdfast who "
+           "policy/12345\n\n'holdfast help VERB' says more, 'man holdfast' has everything.\n");
 }
 
 static void print_options_json(const cli_option *options, const char *gap)
@@ -144,7 +142,7 @@ static hf_status help_run(cli_call *call, hf_error *err)
     const cli_verb *verb = cli_verb_find(name);
     if (verb == NULL && !noun)
         return hf_fail(err, HF_INVALID,
-                       "There is no verb '%.20s'; 'holdfast help' lists those there are.", name);
+                       "There is no verb '%.20s'; 'holdfast help' lists all verbs.", name);
     if (noun)
         cli_print_noun_help(arguments->operands[0]);
     else
@@ -156,6 +154,6 @@ const cli_verb cli_help = {
     .name = "help",
     .operands = "[VERB]",
     .operands_max = 2,
-    .summary = "Shows what the verbs do and take.",
+    .summary = "Shows what the verbs do, and their options.",
     .run = help_run,
 };

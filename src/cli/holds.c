@@ -11,7 +11,7 @@ static hf_status holds_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option options[] = {
-    CLI_FENCE_OPTION("and is it by that grant?"),
+    CLI_FENCE_OPTION("also check that the lock has this fence"),
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -21,7 +21,7 @@ const cli_verb cli_holds = {
     .operands = "RESOURCE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Tells whether the session holds a lock, and with what fence.",
+    .summary = "Shows whether the session holds a lock, and its fence.",
     .about = "Exits with 0 when it does and 8 when it does not.",
     .options = options,
     .run = holds_run,

@@ -118,14 +118,14 @@ static hf_status run_uninstall(cli_call *call, hf_error *err)
 }
 
 static const cli_option install_options[] = {
-    {"print", NULL, "write the SQL instead, for an administrator; connects to nothing"},
-    {"role", "NAME", "an account of the database that may use the tables, not change their shape"},
+    {"print", NULL, "print the SQL for an administrator instead; connects to nothing"},
+    {"role", "NAME", "a database account that may use the tables, but not alter them"},
     CLI_END_OF_OPTIONS,
 };
 
 static const cli_option uninstall_options[] = {
-    {"print", NULL, "write the SQL instead, for an administrator; connects to nothing"},
-    {"force", NULL, "even while locks are held: those end"},
+    {"print", NULL, "print the SQL for an administrator instead; connects to nothing"},
+    {"force", NULL, "even if locks are held: they end"},
     CLI_END_OF_OPTIONS,
 };
 
@@ -134,10 +134,9 @@ const cli_verb cli_install = {
     .operands = "URL",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Makes or upgrades holdfast's tables in a database.",
-    .about = "What is there stays, so it can be run again; in one transaction where the database "
-             "allows. "
-             "The triggers of guards are made anew.",
+    .summary = "Creates or upgrades holdfast's tables in a database.",
+    .about = "Existing data stays, so it can be repeated. It is one transaction where the database "
+             "allows. The triggers of guards are created again.",
     .options = install_options,
     .run = run_install,
 };
@@ -147,8 +146,8 @@ const cli_verb cli_uninstall = {
     .operands = "URL",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Removes holdfast's tables from a database, with all that is in them.",
-    .about = "Refused while locks are held. What others have put beside the tables stays.",
+    .summary = "Removes holdfast's tables and their content from a database.",
+    .about = "Refused while locks are held. Other objects in the database stay.",
     .options = uninstall_options,
     .run = run_uninstall,
 };

@@ -57,7 +57,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_list = {
     .name = "list",
-    .summary = "Lists the locks that are held.",
+    .summary = "Lists the live locks.",
     .options = options,
     .run = list_run,
 };

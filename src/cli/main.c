@@ -131,7 +131,7 @@ static hf_status find_verb(int *argc, char **argv, const cli_verb **out, hf_erro
     return *out != NULL
                ? HF_OK
                : hf_fail(err, HF_INVALID,
-                         "There is no verb '%.20s'; 'holdfast help' lists those there are.", name);
+                         "There is no verb '%.20s'; 'holdfast help' lists all verbs.", name);
 }
 
 static hf_status main_run(cli_call *call, int argc, char **argv, hf_error *err)

@@ -12,9 +12,9 @@
 
 const cli_option cli_common_options[] = {
     {"store", "URL",
-     "where the locks live; else HOLDFAST_STORE, else SQLite in the data directory"},
+     "where the locks are; default: HOLDFAST_STORE, else SQLite in the data directory"},
     {"token-file", "FILE",
-     "of a server: the caller's token, in a file only its owner may read; else HOLDFAST_TOKEN"},
+     "the token for a server, in a file that only its owner can read; default: HOLDFAST_TOKEN"},
     {"json", NULL, "answer in JSON"},
     {"help", NULL, "show this help"},
     CLI_END_OF_OPTIONS,
@@ -59,7 +59,7 @@ static hf_status take_option(cli_arguments *out, const char *text, char **end, c
     const cli_option *option = cli_option_find(out->verb, name, length);
     if (option == NULL)
         return hf_fail(err, HF_INVALID,
-                       "'%s' has no option --%.*s; 'holdfast help %s' lists those it has.", verb,
+                       "'%s' has no option --%.*s; 'holdfast help %s' lists its options.", verb,
                        (int)(length > 64 ? 64 : length), name, verb);
     if (out->given_count == CLI_GIVEN_MAX)
         return hf_fail(err, HF_INVALID, "There are more than %d options; give fewer.",
@@ -114,8 +114,8 @@ hf_status cli_check_operands(const cli_arguments *arguments, hf_error *err)
 {
     const cli_verb *verb = arguments->verb;
     if (arguments->operands_count < verb->operands_min)
-        return hf_fail(err, HF_INVALID, "'%s' lacks its operand; write 'holdfast %s %s'.",
-                       verb->name, verb->name, verb->operands);
+        return hf_fail(err, HF_INVALID, "'%s' needs an operand: 'holdfast %s %s'.", verb->name,
+                       verb->name, verb->operands);
     if (arguments->operands_count > verb->operands_max && verb->operands == NULL)
         return hf_fail(err, HF_INVALID,
                        "'%s' takes options only, no operands; see 'holdfast help %s'.", verb->name,

@@ -74,10 +74,10 @@ static hf_status make_folder(const char *path, hf_error *err)
         *slash = '/';
     }
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return hf_fail(err, HF_UNAVAILABLE, "The folder %s could not be made: %s.", path,
+        return hf_fail(err, HF_UNAVAILABLE, "The folder %s could not be created: %s.", path,
                        strerror(errno));
     if (stat(path, &there) != 0 || !S_ISDIR(there.st_mode))
-        return hf_fail(err, HF_UNAVAILABLE, "%s is in the way: it should be a folder.", path);
+        return hf_fail(err, HF_UNAVAILABLE, "%s is not a folder; move it away.", path);
     return HF_OK;
 }
 

@@ -96,10 +96,9 @@ const cli_verb cli_probe = {
     .operands = "URL [TABLE...]",
     .operands_min = 1,
     .operands_max = 1000,
-    .summary = "Attacks tables as forgetful programs would, and tells what got through.",
-    .about = "Without TABLE the guarded ones, or all where none is. Everything is rolled back, "
-             "with short "
-             "timeouts; what would commit by itself is judged from the catalog. Exit code 9: "
-             "something got through.",
+    .summary = "Attacks tables as a careless program would, and reports what got through.",
+    .about = "Without TABLE it attacks the guarded tables, or all if none is guarded. Everything "
+             "is rolled back, with short timeouts; what would commit by itself is judged from the "
+             "catalog. Exit code 9: something got through.",
     .run = probe_verb_run,
 };

@@ -17,7 +17,7 @@ static hf_status release_check(const cli_call *call, hf_error *err)
         return hf_fail(err, HF_INVALID,
                        "--all releases everything: leave out the resources and --fence.");
     if (!all && count == 0)
-        return hf_fail(err, HF_INVALID, "'release' needs what to release: RESOURCE..., or --all.");
+        return hf_fail(err, HF_INVALID, "'release' needs RESOURCE..., or --all.");
     if (fence && count > 1)
         return hf_fail(err, HF_INVALID,
                        "--fence belongs to one resource; release them one by one.");
@@ -126,8 +126,8 @@ static hf_status release_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option options[] = {
-    {"all", NULL, "release all the session holds"},
-    CLI_FENCE_OPTION("only if that grant is the live one"),
+    {"all", NULL, "release all locks of the session"},
+    CLI_FENCE_OPTION("only if the live lock has this fence"),
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -136,10 +136,9 @@ const cli_verb cli_release = {
     .name = "release",
     .operands = "RESOURCE... | --all",
     .operands_max = HF_BATCH_OPS_MAX,
-    .summary = "Gives locks back.",
-    .about = "Each is released on its own; when one was lost before, the others are released all "
-             "the same "
-             "and the first refusal decides the exit code.",
+    .summary = "Releases locks.",
+    .about = "Each lock is released on its own: if one was lost before, the others are still "
+             "released. The first refusal decides the exit code.",
     .options = options,
     .run = release_run,
 };

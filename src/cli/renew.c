@@ -19,9 +19,9 @@ static hf_status renew_run(cli_call *call, hf_error *err)
 
 static const cli_option options[] = {
     {"ttl", "DURATION",
-     "frees by itself after that long from now; else the type's default, its longest, or none"},
-    {"purpose", "TEXT", "a new purpose; else the old one stays"},
-    CLI_FENCE_OPTION("only if that grant is the live one"),
+     "the lock ends this long from now; default: the type's default, else its longest, else none"},
+    {"purpose", "TEXT", "a new purpose; default: the old one stays"},
+    CLI_FENCE_OPTION("only if the live lock has this fence"),
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -31,10 +31,9 @@ const cli_verb cli_renew = {
     .operands = "RESOURCE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Sets a lock's own bound anew, from now.",
-    .about = "A lock that was lost is not taken again by this: that exits with 8. To keep a whole "
-             "session "
-             "and all its locks alive, use 'session beat'.",
+    .summary = "Renews a lock: sets its own bound, counted from now.",
+    .about = "A lost lock is not acquired again: the exit code is then 8. To keep a session and "
+             "all its locks alive, use 'session beat'.",
     .options = options,
     .run = renew_run,
 };

@@ -33,7 +33,7 @@ static hf_status request_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option options[] = {
-    {"message", "TEXT", "what the holder gets to read"},
+    {"message", "TEXT", "a message for the holder"},
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -43,7 +43,7 @@ const cli_verb cli_request = {
     .operands = "RESOURCE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Asks whoever holds a resource to let go.",
+    .summary = "Asks the holder of a resource to release it.",
     .about = "The holder sees it on the next 'session beat' and may 'release', 'hand-over' or "
              "'decline'.",
     .options = options,

@@ -28,7 +28,7 @@ static hf_status restore_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option options[] = {
-    {"replace", NULL, "even while locks are held: those end"},
+    {"replace", NULL, "even if locks are held: they end"},
     CLI_END_OF_OPTIONS,
 };
 
@@ -38,7 +38,7 @@ const cli_verb cli_restore = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Replaces everything in the store by a backup.",
-    .about = "In one step or not at all. Fences still never go back.",
+    .about = "In one step or not at all. Fences never decrease.",
     .options = options,
     .run = restore_run,
 };

@@ -102,8 +102,8 @@ static hf_status cli_run_open(run_job *job, hf_error *err)
         hf_status status = cli_store_url(call, standard, &url, err);
         if (status == HF_OK && strncmp(url, "memory:", 7) == 0)
             return hf_fail(err, HF_INVALID,
-                           "A lease in memory: is of one process alone; name a store that others "
-                           "see too, with --store.");
+                           "A lease in memory: works only inside one process; name a shared store "
+                           "with --store.");
         hf_leases_options options = {.listener = run_hear_lease, .context = job};
         if (status == HF_OK)
             status = hf_leases_open(url, &options, &job->leases, err);
@@ -380,13 +380,13 @@ static hf_status run_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option run_options[] = {
-    {"wait", "DURATION", "wait that long for it, or 'forever'; else not at all"},
-    {"hold", "DURATION", "hold it that long at most, and end the command then; else a year"},
+    {"wait", "DURATION", "wait this long, or 'forever'; default: do not wait"},
+    {"hold", "DURATION", "hold it at most this long, then end the command; default: a year"},
     {"lock", "RESOURCE",
-     "hold an offline lock on this instead of a lease; its session beats meanwhile"},
-    {"purpose", "TEXT", "with --lock: what for; shown to whoever is refused"},
-    {"busy-code", "N", "exit with N instead of 3 when someone else has it"},
-    {"grace", "DURATION", "between TERM and KILL when it is lost; else 10s"},
+     "hold a lock on this resource instead of a lease; its session beats meanwhile"},
+    {"purpose", "TEXT", "with --lock: what the lock is for; shown to people who are refused"},
+    {"busy-code", "N", "exit with N instead of 3 if someone else holds it"},
+    {"grace", "DURATION", "the time between TERM and KILL after a loss; default: 10s"},
     CLI_END_OF_OPTIONS,
 };
 
@@ -396,13 +396,12 @@ const cli_verb cli_run = {
     .operands_min = 1,
     .operands_max = INT_MAX,
     .summary =
-        "Holds a lease on KEY while COMMAND runs: one at a time, on all machines of the store.",
-    .about =
-        "Exits with the command's code (128 and the signal if one ended it), 3 when someone else "
-        "has the key, 8 when it was lost while the command ran, which is then ended. Signals are "
-        "passed on. HOLDFAST_FENCE in the command's environment is a number that grows with "
-        "every grant, where the store has one. If 'run' is killed, the command is too, but not "
-        "what the command has started.",
+        "Runs COMMAND while holding a lease on KEY: one at a time, on all machines of the store.",
+    .about = "Exits with the command's code (128 plus the signal that ended it), 3 if someone else "
+             "holds the key, 8 if the lease was lost; the command is then ended. Signals are "
+             "passed on. HOLDFAST_FENCE in the command's environment is a number that grows with "
+             "every grant, if the store has one. If 'run' is killed, the command is killed too, "
+             "but not processes that it started.",
     .options = run_options,
     .run = run_run,
 };

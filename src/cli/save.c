@@ -59,18 +59,17 @@ static hf_status save_read_premises(const cli_arguments *arguments, save_plan *o
 static hf_status save_check(const cli_arguments *arguments, hf_error *err)
 {
     if (cli_has(arguments, "new") && cli_has(arguments, "version"))
-        return hf_fail(
-            err, HF_INVALID,
-            "--new says that it was absent, --version that it was there: give one of both.");
+        return hf_fail(err, HF_INVALID,
+                       "--new means that it did not exist, --version that it did; give only one.");
     if (cli_has(arguments, "new") && cli_has(arguments, "gone"))
         return hf_fail(err, HF_INVALID,
-                       "--new says that it was absent: it can't be deleted with --gone.");
+                       "--new means that it did not exist, so --gone cannot delete it.");
     if (cli_has(arguments, "user") && cli_has(arguments, "session"))
         return hf_fail(err, HF_INVALID,
-                       "--user saves without a session, --session with one: give one of both.");
+                       "--user saves without a session, --session with one; give only one.");
     if (cli_has(arguments, "user") && cli_has(arguments, "fence"))
         return hf_fail(err, HF_INVALID,
-                       "--fence is of a session's lock: leave it out with --user.");
+                       "--fence belongs to a session's lock; leave it out with --user.");
     if (cli_has(arguments, "name") && !cli_has(arguments, "user"))
         return hf_fail(err, HF_INVALID, "--name is the name of a --user: give both, or neither.");
     return HF_OK;
@@ -159,14 +158,14 @@ static hf_status save_run(cli_call *call, hf_error *err)
 
 static const cli_option save_options[] = {
     {"version", "N", "the version that was read"},
-    {"new", NULL, "it was not there when it was read: never saved, or deleted"},
+    {"new", NULL, "it did not exist when it was read: never saved, or deleted"},
     {"gone", NULL, "the save marks it as deleted"},
     {"rely", "RESOURCE=N...",
-     "only if that one is still at version N (or 'absent'); may be given again"},
+     "only if that resource is still at version N (or 'absent'); may be repeated"},
     {"user", "USER", "save in this user's name, without a session"},
-    {"name", "TEXT", "that user's name as others read it"},
+    {"name", "TEXT", "that user's display name"},
     {"reason", "TEXT", "why; kept with the event"},
-    CLI_FENCE_OPTION("only if that grant is the session's live lock"),
+    CLI_FENCE_OPTION("only if the session's live lock has this fence"),
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
 };
@@ -176,13 +175,13 @@ const cli_verb cli_save = {
     .operands = "RESOURCE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Saves a resource: counts its version up, if it is still as it was read.",
-    .about =
-        "When it has been changed or deleted meanwhile, or what the save relies on has, nothing is "
-        "done; "
-        "every conflict is told, with who and when, and the exit code is 4. Without --version and "
-        "--new only the holder of an exclusive lock saves. Save first, then write the record with "
-        "the fence beside it, and refuse a lower fence there.",
+    .summary =
+        "Saves a resource: increments its version, if nobody has saved it since it was read.",
+    .about = "If it was changed or deleted meanwhile, or something that the save relies on was, "
+             "nothing is done: every conflict is shown, with who and when, and the exit code is 4. "
+             "Without --version and --new only the holder of an exclusive lock can save. Save "
+             "first, then write the record and the fence, on the condition that the stored fence "
+             "is the one that was read.",
     .options = save_options,
     .run = save_run,
 };

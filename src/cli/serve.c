@@ -115,23 +115,18 @@ static hf_status serve_run(cli_call *call, hf_error *err)
 
 static const cli_option options[] = {
     SETTINGS_TABLE(SERVE_OPTION){"print-config", NULL,
-                                 "print all settings and where each came from, and do no more"},
+                                 "print all settings and where each came from, then exit"},
     CLI_END_OF_OPTIONS,
 };
 
 const cli_verb cli_serve = {
     .name = "serve",
     .summary = "Serves the locks of a store over HTTP, until it is stopped.",
-    .about =
-        "Each option is also a variable (HOLDFAST_BODY_MAX for --body-max) and a key of the file "
-        "(body-max = 1M, in [server]); "
-        "an option is stronger than the variable, and that than the file. The first start makes a "
-        "token "
-        "that may do everything and "
-        "puts it into the file admin-token of the data directory. SIGTERM and SIGINT stop it, "
-        "SIGHUP "
-        "makes it read its "
-        "certificates again.",
+    .about = "Each option is also a variable (HOLDFAST_BODY_MAX for --body-max) and a key of the "
+             "file (body-max = 1M, in [server]); an option overrides the variable, and the "
+             "variable overrides the file. The first start makes a token that may do everything "
+             "and puts it into the file admin-token of the data directory. SIGTERM and SIGINT stop "
+             "it, SIGHUP makes it read its certificates again.",
     .options = options,
     .run = serve_run,
 };

@@ -22,7 +22,7 @@ static hf_status read_open_options(cli_call *call, hf_session_options *out, hf_e
         .replaces = cli_value(arguments, "replaces"),
     };
     if (out->user == NULL)
-        return hf_fail(err, HF_INVALID, "'session open' needs --user NAME: who it is that works.");
+        return hf_fail(err, HF_INVALID, "'session open' needs --user NAME, the person who works.");
     hf_status status = cli_value_duration(arguments, "idle", &out->idle_us, err);
     if (status == HF_OK)
         status = cli_open(call, err);
@@ -57,8 +57,7 @@ static void print_opened(const hf_session_info *info, const char *key, bool kept
     char idle[CLI_DURATION_SIZE];
     cli_duration_format(info->idle_us, idle);
     if (isatty(STDOUT_FILENO)) {
-        cli_print("Opened a session for %s; it ends when it has not beaten for %s.\n", info->name,
-                  idle);
+        cli_print("Opened a session for %s; it ends after %s without a beat.\n", info->name, idle);
         puts(kept ? "It is remembered for this store. Elsewhere, put this in HOLDFAST_SESSION (it "
                     "is secret):"
                   : "Put this in HOLDFAST_SESSION (it is secret):");
@@ -93,7 +92,7 @@ static void print_lost(const hf_lost *lost)
     if (strcmp(lost->why, "forced") == 0)
         cli_print("was taken away by %s", lost->by);
     else if (lost->by[0] != '\0')
-        cli_print("%s, and %s took it since", lost->why, lost->by);
+        cli_print("%s, and %s has acquired it since", lost->why, lost->by);
     else
         cli_print("%s", lost->why);
     cli_print(lost->reason[0] != '\0' ? " (\"%s\").\n" : "%s.\n", lost->reason);
@@ -144,7 +143,7 @@ static void print_wanted(const hf_request *request)
     hf_resource_format(&request->resource, resource);
     cli_print("%s asks for %s", request->name, resource);
     cli_print(request->message[0] != '\0' ? ": \"%s\"." : "%s.", request->message);
-    cli_print(" To give it: holdfast hand-over ");
+    cli_print(" To hand it over: holdfast hand-over ");
     print_for_shell(resource);
     cli_print(" --to %s\n", request->session);
 }
@@ -228,12 +227,12 @@ static hf_status session_run_list(cli_call *call, hf_error *err)
 }
 
 static const cli_option open_options[] = {
-    {"user", "USER", "who works: the account's name"},
-    {"name", "TEXT", "the name others get to read; else the user"},
-    {"idle", "DURATION", "ends when it has not beaten for that long; else 5m"},
+    {"user", "USER", "the user name of the person who works"},
+    {"name", "TEXT", "the name that others see; default: the user"},
+    {"idle", "DURATION", "the session ends after this long without a beat; default: 5m"},
     {"replaces", "ID.KEY",
-     "older work whose locks are released in the same step; 'remembered' for the remembered one"},
-    {"no-remember", NULL, "do not keep it for the next command"},
+     "an older session; its locks are released in the same step; 'remembered': the remembered one"},
+    {"no-remember", NULL, "do not remember it for the next commands"},
     CLI_END_OF_OPTIONS,
 };
 static const cli_option session_options[] = {CLI_SESSION_OPTION, CLI_END_OF_OPTIONS};
@@ -241,7 +240,7 @@ static const cli_option list_options[] = {{"user", "USER", "only this user's"}, 
 
 const cli_verb cli_session_open = {
     .name = "session open",
-    .summary = "Opens a session, the owner of locks, and shows its ID.KEY once.",
+    .summary = "Opens a session, which owns locks, and shows its ID.KEY once.",
     .about = "It is remembered for this store, in a file that only you can read, so that the next "
              "command "
              "finds it. To use it elsewhere: export HOLDFAST_SESSION=$(holdfast session open "
@@ -253,7 +252,7 @@ const cli_verb cli_session_open = {
 
 const cli_verb cli_session_beat = {
     .name = "session beat",
-    .summary = "Says that the work goes on; tells what was lost and who asks for what.",
+    .summary = "Keeps the session alive; shows lost locks and requests for its locks.",
     .options = session_options,
     .run = run_beat,
 };
@@ -267,7 +266,7 @@ const cli_verb cli_session_close = {
 
 const cli_verb cli_session_list = {
     .name = "session list",
-    .summary = "Lists the sessions that live.",
+    .summary = "Lists the live sessions.",
     .options = list_options,
     .run = session_run_list,
 };

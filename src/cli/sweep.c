@@ -26,7 +26,7 @@ static hf_status sweep_run(cli_call *call, hf_error *err)
 
 const cli_verb cli_sweep = {
     .name = "sweep",
-    .summary = "Removes what is dead: ended sessions, expired locks, resources long free.",
-    .about = "Only space depends on it. Whether a lock still holds is judged whenever it is read.",
+    .summary = "Removes dead rows: ended sessions, expired locks, unused resources.",
+    .about = "It only frees space: expiry is checked whenever a lock is read.",
     .run = sweep_run,
 };

@@ -121,28 +121,25 @@ static const cli_option create_options[] = {
     {"name", "NAME", "what the token is for"},
     {"role", "ROLE[:TYPE]...",
      "what it allows: use, observe, manage or admin, for all types or for one"},
-    {"user", "PATTERN", "the users it may name, with * for any text; any when not given"},
-    {"expires", "DURATION", "how long it lives; for ever when not given"},
+    {"user", "PATTERN", "the users it may name, with * for any text; default: any"},
+    {"expires", "DURATION", "how long it is valid; default: for ever"},
     CLI_END_OF_OPTIONS,
 };
 
 const cli_verb cli_token_create = {
     .name = "token create",
-    .summary = "Makes a token with which a program calls a server.",
+    .summary = "Makes a token for a program that calls a server.",
     .about = "--role may be given several times. use: open sessions and work with locks. observe: "
-             "see locks, "
-             "sessions and events. manage: end locks that are someone else's. admin: set types, "
-             "make and "
-             "revoke tokens. None gives another. The secret is printed once and kept nowhere; with "
-             "--json "
-             "the answer has the public id too.",
+             "see locks, sessions and events. manage: end other people's locks. admin: set types, "
+             "make and revoke tokens. No role includes another. The secret is printed once and not "
+             "stored; with --json the answer has the public id too.",
     .options = create_options,
     .run = run_create,
 };
 
 const cli_verb cli_token_list = {
     .name = "token list",
-    .summary = "Lists the tokens, those that have ended too.",
+    .summary = "Lists all tokens, also revoked and expired ones.",
     .run = token_run_list,
 };
 
@@ -151,7 +148,7 @@ const cli_verb cli_token_revoke = {
     .operands = "ID",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Ends a token for good.",
-    .about = "ID is the public one, as 'token list' shows it. Revoking twice is harmless.",
+    .summary = "Revokes a token.",
+    .about = "ID is the public id that 'token list' shows. Revoking twice is harmless.",
     .run = run_revoke,
 };

@@ -374,14 +374,14 @@ static hf_status top_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option options[] = {
-    {"interval", "DURATION", "how often to look; else 2s"},
-    {"count", "N", "stop after so many looks"},
+    {"interval", "DURATION", "how often to look; default: 2s"},
+    {"count", "N", "stop after this many refreshes"},
     CLI_END_OF_OPTIONS,
 };
 
 const cli_verb cli_top = {
     .name = "top",
-    .summary = "Shows a store at a glance: what lives, what happens, who waits.",
+    .summary = "Shows a store at a glance: live locks, rates, waiters.",
     .about = "On a terminal it redraws; otherwise a block for every look, with --json an object a "
              "line. Rates "
              "are those since the last look. Of a server also what its /metrics tell. Of more than "

@@ -98,8 +98,9 @@ static hf_status type_run_list(cli_call *call, hf_error *err)
 
 static const cli_option set_options[] = {
     {"policy", "POLICY", "optimistic, exclusive-write, exclusive-read or read-write"},
-    {"ttl", "DURATION", "the bound a lock gets when none is asked for"},
-    {"max-ttl", "DURATION", "the longest that may be asked for, and given when neither is"},
+    {"ttl", "DURATION", "the bound of a lock that asks for none"},
+    {"max-ttl", "DURATION",
+     "the longest bound a lock may ask for; also the default if there is no --ttl"},
     CLI_END_OF_OPTIONS,
 };
 
@@ -108,12 +109,11 @@ const cli_verb cli_type_set = {
     .operands = "TYPE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Registers what a type of record demands.",
-    .about = "optimistic: no locks, saves compare versions. exclusive-write: exclusive to edit, "
-             "nothing to read. "
-             "exclusive-read: exclusive to read or edit. read-write: shared to read, exclusive to "
-             "edit. A type "
-             "has one policy; it can't be changed while locks of the type are held.",
+    .summary = "Registers the policy of a type of record.",
+    .about =
+        "optimistic: no locks, saves compare versions. exclusive-write: exclusive to edit, nothing "
+        "to read. exclusive-read: exclusive to read or edit. read-write: shared to read, exclusive "
+        "to edit. A type has one policy, which cannot change while locks of the type are held.",
     .options = set_options,
     .run = run_set,
 };
@@ -123,12 +123,12 @@ const cli_verb cli_type_get = {
     .operands = "TYPE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Shows what a type demands.",
+    .summary = "Shows the policy of a type.",
     .run = run_get,
 };
 
 const cli_verb cli_type_list = {
     .name = "type list",
-    .summary = "Lists the types that are registered.",
+    .summary = "Lists the registered types.",
     .run = type_run_list,
 };

@@ -75,9 +75,9 @@ const cli_verb cli_version = {
     .operands = "RESOURCE...",
     .operands_min = 1,
     .operands_max = HF_BATCH_OPS_MAX - 1,
-    .summary = "Tells how often resources were saved, by whom and when.",
+    .summary = "Shows the versions of resources, who saved them and when.",
     .about = "Read the version before the record, and name it when you save (see 'save'). In JSON "
-             "the version of what was never saved is 0. A server tells it to a token, and to the "
+             "a resource that was never saved has version 0. A server answers a token, or the "
              "session in HOLDFAST_SESSION or remembered.",
     .run = version_run,
 };

@@ -71,14 +71,14 @@ static hf_status watch_run(cli_call *call, hf_error *err)
 
 static const cli_option options[] = {
     {"type", "TYPE", "only locks, or events, of this type"},
-    {"interval", "DURATION", "how often to look; else 1s"},
-    {"count", "N", "stop after that many"},
+    {"interval", "DURATION", "how often to look; default: 1s"},
+    {"count", "N", "stop after this many"},
     CLI_END_OF_OPTIONS,
 };
 
 const cli_verb cli_watch = {
     .name = "watch",
-    .summary = "Shows the locks as they come and go, until it is interrupted.",
+    .summary = "Shows changes of locks live, until it is interrupted.",
     .about =
         "On a terminal a table that redraws; otherwise a line for every event as it comes, in JSON "
         "with --json.",

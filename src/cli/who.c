@@ -72,7 +72,7 @@ const cli_verb cli_who = {
     .operands = "RESOURCE",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Tells who holds a resource, and who asks for it.",
-    .about = "A server tells it to a token, and to the session in HOLDFAST_SESSION or remembered.",
+    .summary = "Shows who holds a resource, and who asks for it.",
+    .about = "A server answers a token, or the session in HOLDFAST_SESSION or remembered.",
     .run = who_run,
 };

@@ -240,6 +240,7 @@ static void guard_take_row(hf_stmt *stmt, guard *out)
     out->suppressed_us = hf_stmt_column_int(stmt, 8);
     out->triggers = (int)hf_stmt_column_int(stmt, 9);
     out->triggers_wanted = (int)hf_stmt_column_int(stmt, 10);
+    out->reads = hf_stmt_column_int(stmt, 11) != 0;
     for (int i = 0; i <= GUARD_SAVE; i++)
         if (strcmp(check, guard_check_names[i]) == 0)
             out->check = (guard_check)i;
@@ -386,6 +387,34 @@ static hf_status fit_children(guard_db *db, const guard_table *table, hf_error *
     return status;
 }
 
+/* Reading by a lock is a policy of row level security, which the table must have for itself. */
+static hf_status fit_reads(guard_db *db, const guard *it, const guard_table *table, hf_error *err)
+{
+    hf_stmt *stmt = NULL;
+    bool row = false;
+    if (!it->reads)
+        return HF_OK;
+    if (hf_db_kind_of(db->db) != HF_DB_POSTGRES)
+        return hf_fail(err, HF_INVALID,
+                       "--reads is for PostgreSQL: only its policies see a SELECT. Leave it out.");
+    if (it->check != GUARD_LOCK ||
+        (strcmp(it->policy, "exclusive-read") != 0 && strcmp(it->policy, "read-write") != 0))
+        return hf_fail(err, HF_INVALID,
+                       "--reads is for the policies exclusive-read and read-write, where reading "
+                       "needs a lock; the policy of %s is %s.",
+                       it->type, it->policy);
+    hf_status status = table_ask(db, table, GUARD_CATALOG_ROW_SECURITY, &stmt, err);
+    if (status == HF_OK)
+        status = hf_stmt_step(stmt, &row, err);
+    if (status == HF_OK && row && hf_stmt_column_int(stmt, 0) != 0)
+        status = hf_fail(err, HF_INVALID,
+                         "%s has row level security of its own, which --reads would loosen; leave "
+                         "--reads out.",
+                         table->full);
+    hf_stmt_free(stmt);
+    return status;
+}
+
 hf_status guard_table_fit(guard_db *db, const guard *it, const guard_table *table, hf_error *err)
 {
     hf_db_kind kind = hf_db_kind_of(db->db);
@@ -406,5 +435,5 @@ hf_status guard_table_fit(guard_db *db, const guard *it, const guard_table *tabl
         status = fit_cascades(db, it, table, err);
     if (status == HF_OK)
         status = fit_children(db, table, err);
-    return status;
+    return status == HF_OK ? fit_reads(db, it, table, err) : status;
 }

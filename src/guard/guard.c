@@ -95,7 +95,7 @@ static hf_status settle_policy(guard_db *db, guard *asked, hf_error *err)
         return hf_fail(
             err, HF_INVALID,
             asked->type[0] == '\0'
-                ? "Say with --type what the rows are called as resources: policy makes policy/1."
+                ? "Give the resource type of the rows with --type: with policy, row 1 is policy/1."
                 : "The type may only hold a-z, 0-9, _, . and -, begins with a letter, and has up "
                   "to 64 bytes.");
     if (asked->policy[0] != '\0' && hf_policy_from_name(asked->policy) == HF_POLICY_COUNT)
@@ -128,8 +128,9 @@ static hf_status settle_check(guard_db *db, guard *asked, bool step, hf_error *e
 {
     bool locks = strcmp(asked->policy, "optimistic") != 0;
     if (step && asked->version[0] == '\0')
-        return hf_fail(err, HF_INVALID,
-                       "--check step needs --version COLUMN, the column that moves by one.");
+        return hf_fail(
+            err, HF_INVALID,
+            "--check step needs --version COLUMN, the column that each change increments.");
     if (asked->version[0] != '\0' && locks)
         return hf_fail(err, HF_INVALID,
                        "A row carries one number: with the policy %s it is the fence of a lock. "

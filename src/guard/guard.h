@@ -32,6 +32,7 @@ typedef struct guard {
     char parent[GUARD_NAME_SIZE];  /* of a member: the table above it, which is guarded too */
     char link[GUARD_NAME_SIZE];    /* ... and the column that refers to it */
     char mode[8];                  /* "off", "log", "fail" */
+    bool reads;                    /* PostgreSQL: reading needs a lock, too */
     int64_t suppressed_us;         /* fail is as log until then; 0: not */
     int triggers;                  /* show: how many of ours are there and enabled */
     int triggers_wanted;

@@ -15,9 +15,10 @@
 static const char *const probe_what[GUARD_PROBE_COUNT] = {
     [GUARD_PROBE_UPDATE_BLIND] = "a blind UPDATE",
     [GUARD_PROBE_UPDATE_SAME_VERSION] = "an UPDATE with version = version",
-    [GUARD_PROBE_UPDATE_NEXT_VERSION] = "an UPDATE with version = version + 1 that has not looked",
+    [GUARD_PROBE_UPDATE_NEXT_VERSION] =
+        "an UPDATE with version = version + 1 that did not read the row",
     [GUARD_PROBE_UPDATE_OLD_NUMBER] = "an UPDATE that carries an older version",
-    [GUARD_PROBE_UPDATE_NO_NUMBER] = "an UPDATE that takes the number out",
+    [GUARD_PROBE_UPDATE_NO_NUMBER] = "an UPDATE that sets the number to NULL",
     [GUARD_PROBE_UPDATE_WRONG_FENCE] = "an UPDATE that carries a fence nobody was granted",
     [GUARD_PROBE_UPDATE_ALL] = "a blind UPDATE of all rows",
     [GUARD_PROBE_UPDATE_JOIN] = "an UPDATE over a join",
@@ -353,7 +354,7 @@ static hf_status probe_judge(probe *p, hf_error *err)
     if (p->it != NULL && (p->it->check == GUARD_STEP ? p->it->triggers == 0
                                                      : p->it->triggers < p->it->triggers_wanted))
         probe_note(p, "triggers", "triggers of the guard are missing or disabled", PROBE_THROUGH,
-                   "'holdfast guard add' makes them anew");
+                   "'holdfast guard add' creates them again");
     if (p->it != NULL &&
         (strcmp(p->it->mode, "fail") != 0 || p->it->suppressed_us > hf_seam.wall_us()))
         probe_note(p, "mode", "the guard does not refuse in this mode", PROBE_THROUGH,
@@ -431,7 +432,7 @@ static hf_status probe_table(probe *p, const char *name, hf_error *err)
     if (status == HF_OK &&
         (strcmp(p->table.kind, "table") != 0 || p->table.key_count == 0 || p->table.key[0] == NULL))
         probe_note(p, "table", "attacks on rows", PROBE_NOT_TRIED,
-                   p->table.key_count == 0 ? "it has no primary key" : "it is no plain table");
+                   p->table.key_count == 0 ? "it has no primary key" : "it is not a plain table");
     else if (status == HF_OK) {
         probe_words(p);
         status = probe_judge(p, err);

@@ -250,6 +250,13 @@ static void word_ids(guard_writer *w)
     guard_word_take(&w->words, "id_old", &id);
     guard_word_take(&w->words, "root_new", &new_root);
     guard_word_take(&w->words, "root_old", &old_root);
+    if (w->it->reads) {
+        hf_buffer name = {0}, row_root = {0};
+        guard_add_name(&name, w->kind, w->table->name);
+        add_root_id(&row_root, w, name.text == NULL ? "" : name.text);
+        hf_buffer_done(&name);
+        guard_word_take(&w->words, "root_row", &row_root);
+    }
 }
 
 /* ---- words of every database ---- */

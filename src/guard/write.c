@@ -15,6 +15,7 @@
 #include "sql/guard_postgres_fence.h"
 #include "sql/guard_postgres_frame.h"
 #include "sql/guard_postgres_pass.h"
+#include "sql/guard_postgres_reads.h"
 #include "sql/guard_postgres_row.h"
 #include "sql/guard_postgres_step.h"
 #include "sql/guard_postgres_tables.h"
@@ -135,7 +136,17 @@ static void words_postgres(guard_writer *w)
     guard_word_filled(w, "passes", "NEW.holdfast = coalesce(OLD.{version}, 0) AND {same_key}");
     guard_word_filled(w, "update_when", version ? " WHEN (({passes}) IS NOT TRUE)" : "");
     guard_word_set(&w->words, "insert_when",
-                   w->it->check == GUARD_STEP || member ? "" : " WHEN (NEW.holdfast IS NOT NULL)");
+                   w->it->check == GUARD_STEP || member || w->it->reads
+                       ? ""
+                       : " WHEN (NEW.holdfast IS NOT NULL)");
+    /* INSERT ... RETURNING reads what it has inserted. */
+    guard_word_filled(w, "insert_noted",
+                      !w->it->reads || member
+                          ? ""
+                          : "PERFORM set_config('holdfast.guard_new', "
+                            "coalesce(current_setting('holdfast.guard_new', true), '')\n"
+                            "            || {type} || '/' || {root_new} || E'\\n', true);\n"
+                            "        ");
     guard_word_filled(w, "function", "{ns}.guard_{hash}");
     guard_word_filled(w, "granted", lock ? "{ns}.guard_lock" : "{ns}.guard_save");
     guard_word_filled(
@@ -177,6 +188,8 @@ static void write_postgres(guard_writer *w, bool column, hf_buffer *out)
     guard_fill(out, guard_postgres_triggers_sql, &w->words);
     if (w->it->check == GUARD_VERSION)
         guard_fill(out, guard_postgres_pass_sql, &w->words);
+    if (w->it->reads)
+        guard_fill(out, guard_postgres_reads_sql, &w->words);
     guard_fill(out, guard_postgres_row_sql, &w->words);
 }
 

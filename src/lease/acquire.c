@@ -308,7 +308,7 @@ static hf_status lease_carry_out(const lease_order *order)
 static hf_status lease_check(const lease_order *order, int64_t max_wait_us)
 {
     if (order->out == NULL || order->leases == NULL)
-        return hf_fail(order->err, HF_INVALID, "A lease needs a provider, and a place to be put.");
+        return hf_fail(order->err, HF_INVALID, "A lease needs a provider and a place to store it.");
     *order->out = (hf_lease){0};
     if (order->leases->process != lease_process())
         return hf_fail(order->err, HF_INVALID,

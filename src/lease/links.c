@@ -206,11 +206,10 @@ hf_status hf_links_use(hf_links *links, hf_link **out, hf_error *err)
     size_t held = links->held;
     links_unlock(links);
     if (link == NULL)
-        return hf_fail(
-            err, HF_TOO_MANY,
-            "This provider holds as many leases as the server can bear, %zu (and %zu waits); "
-            "close some, or see docs/leases.md.",
-            held, marks);
+        return hf_fail(err, HF_TOO_MANY,
+                       "This provider holds the most leases that the server allows, %zu (and %zu "
+                       "waits); close some, or see docs/leases.md.",
+                       held, marks);
     hf_status status = hf_link_ready(link, err);
     if (status != HF_OK)
         hf_link_leave(link);
@@ -366,8 +365,8 @@ static hf_status links_connect(hf_links *links, const hf_lease_setup *setup, hf_
     if (status == HF_OK && links->url.pooler)
         status = hf_fail(err, HF_INVALID,
                          "A lease is a lock of a database session, which a pooler in transaction "
-                         "mode hands round: connect to the server itself, or use a pool in session "
-                         "mode with pooler=session.");
+                         "mode gives to other clients: connect to the server itself, or use a pool "
+                         "in session mode with pooler=session.");
     links->db.password = links->url.password;
     if (status == HF_OK)
         status = hf_desk_init(&links->desk, setup->host, err);

@@ -304,12 +304,11 @@ static hf_status my_refuse_pooler(hf_link *link, hf_error *err)
     int64_t number = strtoll(own, &clock, 10);
     link->clock_us = strtoll(clock, NULL, 10) * 1000000 - hf_seam.boot_us();
     if (status == HF_OK && !link->links->url.pooler_session && number != hf_db_number(link->db))
-        return hf_fail(
-            err, HF_INVALID,
-            "A pooler stands before %s: a lease is a lock of a server's session, which it "
-            "may hand to others. Connect to the server itself, or, if it keeps a session "
-            "for each client, add pooler=session to the URL.",
-            hf_db_path(link->db));
+        return hf_fail(err, HF_INVALID,
+                       "There is a pooler in front of %s: a lease is a lock of a server session, "
+                       "which the pooler may give to other clients. Connect to the server itself, "
+                       "or, if it keeps a session for each client, add pooler=session to the URL.",
+                       hf_db_path(link->db));
     return status;
 }
 

@@ -290,12 +290,11 @@ static hf_status pg_refuse_pooler(hf_link *link, hf_error *err)
         return HF_OK;
     hf_status status = hf_db_ask(link->db, "SELECT pg_backend_pid()", own, sizeof own, err);
     if (status == HF_OK && strtoll(own, NULL, 10) != hf_db_number(link->db))
-        return hf_fail(
-            err, HF_INVALID,
-            "A pooler stands before %s: a lease is a lock of a server's session, which it may "
-            "hand to others. Connect to the server itself, or, if its pool is in session "
-            "mode, add pooler=session to the URL.",
-            hf_db_path(link->db));
+        return hf_fail(err, HF_INVALID,
+                       "There is a pooler in front of %s: a lease is a lock of a server session, "
+                       "which the pooler may give to other clients. Connect to the server itself, "
+                       "or, if its pool is in session mode, add pooler=session to the URL.",
+                       hf_db_path(link->db));
     return status;
 }
 

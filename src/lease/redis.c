@@ -163,7 +163,7 @@ hf_status redis_number(hf_redis *redis, int64_t *out, hf_error *err)
     if (status != HF_OK)
         return status;
     if (reply.kind == HF_REDIS_ERROR && strncmp(reply.text.at, "NOSCRIPT", 8) == 0)
-        return hf_fail(err, HF_RETRY, "%s has forgotten the scripts.", hf_redis_path(redis));
+        return hf_fail(err, HF_RETRY, "%s has lost the scripts.", hf_redis_path(redis));
     if (reply.kind != HF_REDIS_NUMBER)
         return hf_fail(err, HF_UNAVAILABLE, "%s refused: %.*s.", hf_redis_path(redis),
                        (int)(reply.text.size < 200 ? reply.text.size : 200), reply.text.at);
@@ -224,7 +224,7 @@ static hf_status redis_take(hf_lease_backend *base, hf_ask *ask, hf_error *err)
             break;
     }
     if (status == HF_RETRY)
-        status = hf_fail(err, HF_UNAVAILABLE, "The server forgets its scripts again and again.");
+        status = hf_fail(err, HF_UNAVAILABLE, "The server repeatedly lost its scripts.");
     if (status != HF_OK || fence == 0)
         return status == HF_OK ? HF_TIMEOUT : status;
     ask->grant->fence = fence;

@@ -266,7 +266,7 @@ static bool redis_keep_some(redis_ears *e, redis_copy *copies)
         else if (status == HF_OK)
             hf_desk_lose(&it->desk, &it->held, redis_has_token,
                          &(redis_search){.token = copies[i].grant.token},
-                         "The server has it no more: it was deleted, or forgotten in a restart.");
+                         "The server no longer has it: it was deleted, or lost in a restart.");
     }
     if (status == HF_RETRY)
         status = redis_load_scripts(it, redis, NULL) == HF_OK ? HF_UNAVAILABLE : status;
@@ -285,7 +285,7 @@ static void redis_keep(redis_ears *e)
     while (redis_keep_some(e, copies))
         ;
     hf_desk_lose(&it->desk, &it->held, redis_is_over, &(redis_search){.now_us = hf_seam.boot_us()},
-                 "The server could not be asked for so long that the lease may have run out.");
+                 "The server was unreachable for so long that the lease may have expired.");
 }
 
 /* ---- the thread ---- */

@@ -123,7 +123,7 @@ hf_status redis_judge(redis_backend *it, hf_redis *redis, hf_error *err)
             path, facts.policy);
     if (!relaxed && strcmp(facts.aof, "1") != 0)
         return hf_fail(err, HF_INVALID,
-                       "%s forgets leases in a restart: set appendonly to yes, or add "
+                       "%s loses leases in a restart: set appendonly to yes, or add "
                        "durability=relaxed to the URL.",
                        path);
     snprintf(it->grade, sizeof it->grade, "Redis %s, one master%s: a failover may lose leases",

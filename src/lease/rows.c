@@ -147,7 +147,8 @@ static void rows_hear(void *context, const hf_notice *notice)
         return;
     if (notice->kind == HF_NOTICE_ENDED) {
         rows_session_ended(
-            rows, it, "The session that held it has ended: the store did not hear of it in time.");
+            rows, it,
+            "The session that held it has ended: its beat did not reach the store in time.");
     } else if (notice->kind == HF_NOTICE_LOST && strcmp(notice->why, "expired") != 0 &&
                !hf_session_is_held(it->session, &notice->resource)) {
         snprintf(why, sizeof why, "The lock on " ROWS_TYPE "/%s was lost (%s)%s%s%s%s.",
@@ -329,7 +330,7 @@ static void rows_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t 
     if (hf_manager_who(lease_rows_of(it)->manager, &resource, &result, NULL) == HF_OK) {
         const hf_answer *answer = hf_result_answer(result);
         snprintf(out, size,
-                 "not to be had just now: others keep the store busy, or had it until now");
+                 "not available now: the store is busy, or someone else held it until now");
         if (answer->locks_count > 0) {
             hf_time_say(answer->locks[0].since_us, answer->now_us, when);
             snprintf(out, size, "held by %s since %s", answer->locks[0].name, when);

@@ -91,9 +91,10 @@ static void lease_watchdog_look(hf_leases *leases, lease_hold *hold)
     if (over) {
         lease_hold_end(hold);
         lease_hold_give(hold, key);
-        snprintf(sentence, sizeof sentence,
-                 "The lease on \"%s\" was ended: it was held for as long as it may be (max_hold).",
-                 text);
+        snprintf(
+            sentence, sizeof sentence,
+            "The lease on \"%s\" was ended: it was held for the longest time allowed (max_hold).",
+            text);
     } else {
         hold->due_us = hold->ends_us;
         lease_heap_sift(leases, hold, hold->place);

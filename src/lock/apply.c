@@ -86,7 +86,7 @@ void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, h
 }
 
 /* The request id of an end as it is kept: "id", or "id scope", which no plain id looks like. */
-static hf_slice apply_end_request(hf_step *step)
+hf_slice hf_step_request(hf_step *step)
 {
     size_t size = step->request.size + 1 + step->scope.size;
     if (step->scope.at == NULL || step->request.size == 0)
@@ -109,11 +109,36 @@ void hf_trace_request(hf_step *step, const hf_lock_row *lock)
     memcpy(resource->ended_session, lock->session->id, sizeof resource->ended_session);
     resource->ended_fence = lock->fence;
     resource->ended_us = step->now_us;
-    resource->ended_request = apply_end_request(step);
+    resource->ended_request = hf_step_request(step);
 }
 
-/* Takes the lock row away and writes its end into the anchor, with the request that asked for it.
- * */
+static void apply_add_end(hf_rows *rows, hf_session_row *session)
+{
+    session->end_noted = false;
+    session->ends_changed = true;
+    rows->failed |= !hf_ends_add(&rows->arena, &session->ends, &session->end);
+}
+
+void hf_note_end(hf_step *step, const hf_lock_row *lock)
+{
+    hf_session_row *session = step->of->session;
+    if (!step->rows->drops_free || step->request.size == 0)
+        return;
+    hf_touch(step->rows, session);
+    session->rev++;
+    session->end = (hf_end){hf_step_request(step), HF_NOTHING, HF_NOTHING, 0};
+    if (lock != NULL) {
+        session->end.type = lock->resource->type;
+        session->end.id = lock->resource->id;
+        session->end.fence = lock->fence;
+    }
+    session->end_noted = true;
+    if (step->rows->run == 0)
+        apply_add_end(step->rows, session);
+}
+
+/* Takes the lock row away. Its end is written into the anchor, with the request that asked for it;
+ * where anchors go, only that of a forced release, which has no session to remember it. */
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor,
                  hf_slice reason)
 {
@@ -123,6 +148,8 @@ void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice 
     lock->present = false;
     hf_touch(step->rows, resource);
     resource->rev++;
+    if (step->rows->drops_free && (kind != HF_EVENT_FORCED || step->request.size == 0))
+        return;
     hf_trace_request(step, lock);
     if (kind == HF_EVENT_EXPIRED)
         resource->ended_request = HF_NOTHING;
@@ -402,6 +429,9 @@ static void run_linked(hf_rows *rows, hf_batch *batch, size_t from, size_t to, i
     while (at <= to && run_op(rows, batch, at, now_us))
         at++;
     hf_rows_run_end(rows, at > to, events_before);
+    for (size_t i = from; at > to && i <= to; i++)
+        if (rows->of_op[i].session != NULL && rows->of_op[i].session->end_noted)
+            apply_add_end(rows, rows->of_op[i].session);
     for (size_t i = from; at <= to && i <= to; i++)
         if (i != at)
             not_applied(&batch->ops[i], now_us);
@@ -418,5 +448,6 @@ bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us)
         else
             run_linked(rows, batch, from, to, now_us);
     }
+    hf_rows_drop_free(rows, now_us);
     return !rows->failed;
 }

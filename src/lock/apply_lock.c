@@ -52,13 +52,51 @@ static bool granted_with(const hf_step *step, const hf_lock_row *mine)
     return by == step->op;
 }
 
+static hf_slice lock_scope(hf_step *step);
+
+/* Whether the session's row has a note of this op. */
+static bool apply_lock_is_noted(hf_step *step)
+{
+    hf_end end = {hf_step_request(step), HF_NOTHING, HF_NOTHING, 0};
+    if (step->op->kind != HF_OP_RELEASE_ALL)
+        end = (hf_end){end.request, hf_slice_of(step->op->type), hf_slice_of(step->op->id),
+                       step->op->fence};
+    return hf_ends_have(step->of->session->ends, &end);
+}
+
+/* ... or of another end in its linked run: the last one has left the note. */
+static bool apply_lock_run_is_noted(const hf_step *step)
+{
+    hf_step one = *step;
+    while (step->rows->run != 0 && one.op > step->batch->ops && one.op[-1].linked)
+        one.op--;
+    for (;; one.op++) {
+        one.of = &step->rows->of_op[one.op - step->batch->ops];
+        if (one.of->session == step->of->session && hf_op_leaves_end(one.op)) {
+            one.request = hf_slice_of(one.op->request_id);
+            one.scope = lock_scope(&one);
+            if (apply_lock_is_noted(&one))
+                return true;
+        }
+        if (step->rows->run == 0 || !one.op->linked)
+            return false;
+    }
+}
+
 /* True when this very request ended the session's hold before: asking again answers done. */
 static bool ended_before(hf_step *step)
 {
     const hf_resource_row *resource = step->of->resource;
-    return hf_asked_before(step) &&
-           memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0 &&
-           !granted_with(step, hf_step_look(step).mine);
+    bool ended = step->rows->drops_free ? apply_lock_run_is_noted(step)
+                                        : hf_asked_before(step) &&
+                                              memcmp(resource->ended_session, step->of->session->id,
+                                                     HF_SESSION_ID_MAX) == 0;
+    return ended && !granted_with(step, hf_step_look(step).mine);
+}
+
+bool hf_released_all_before(hf_step *step)
+{
+    return step->rows->drops_free && apply_lock_run_is_noted(step);
 }
 
 /* Whether an op ends the hold that the step is about. */
@@ -342,6 +380,7 @@ void hf_do_release(hf_step *step)
         return;
     }
     hf_answer_lock(step, lock);
+    hf_note_end(step, lock);
     hf_end_lock(step, lock, HF_EVENT_RELEASED, HF_NOTHING, HF_NOTHING);
 }
 
@@ -447,6 +486,7 @@ void hf_do_hand_over(hf_step *step)
         return;
     hf_clear_dead(step, step->of->target);
     hf_lock_row given = *mine;
+    hf_note_end(step, mine);
     hf_end_lock(step, mine, HF_EVENT_RELEASED, HF_NOTHING, hf_slice_of("handed over"));
     hf_lock_row *theirs = hf_rows_lock(step->rows, step->of->resource, step->of->target);
     bool had = theirs != NULL && theirs->present; /* shared, as the giver's */
@@ -508,7 +548,8 @@ static void apply_lock_decline(hf_step *step, const hf_lock_row *mine, hf_reques
     hf_touch(step->rows, resource);
     resource->rev++;
     request->present = false;
-    if (step->request.size > 0)
+    hf_note_end(step, mine);
+    if (step->request.size > 0 && !step->rows->drops_free)
         hf_trace_request(step, mine);
     event->kind = HF_EVENT_DECLINED;
     event->type = resource->type;

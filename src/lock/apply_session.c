@@ -165,7 +165,7 @@ void hf_do_beat(hf_step *step)
     forget_oldest_lost(step);
     hf_answer_lost(step);
     hf_answer_requests(step, locks, live);
-    step->op->answer.locks_count = live;
+    step->op->answer.locks_count = row->counts_locks ? row->live_locks : live;
 }
 
 /* By its key, or by a proof of it. */
@@ -205,8 +205,9 @@ void hf_do_close(hf_step *step)
 /* What is gone already counts as given back too: it isn't told on beats any more. */
 void hf_do_release_all(hf_step *step)
 {
-    if (!hf_step_session(step))
+    if (!hf_step_session(step) || hf_released_all_before(step))
         return;
+    hf_note_end(step, NULL);
     step->op->answer.locks_count = hf_end_locks(step, step->of->session, NULL);
     for (hf_lost_row *lost = step->of->session->lost; lost != NULL; lost = lost->next) {
         hf_touch(step->rows, lost);

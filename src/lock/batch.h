@@ -29,6 +29,10 @@ hf_status hf_batch_check(hf_batch *batch, hf_error *err);
  * are often one session's. */
 const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena *arena, bool *ok);
 
+/* Whether the op ends a hold, or declines a request, so that it can be asked again: it has a
+ * request id, and is not forced. */
+bool hf_op_leaves_end(const hf_op *op);
+
 /* Forgets the answers before a batch is (re-)run. */
 void hf_batch_unanswer(hf_batch *batch);
 

@@ -40,10 +40,13 @@ bool hf_rows_reset(hf_rows *rows, size_t ops)
 {
     hf_arena arena = rows->arena;
     uint64_t seed = rows->seed;
+    bool drops_free = rows->drops_free, counts_beats = rows->counts_beats;
     hf_arena_reset(&arena);
     memset(rows, 0, sizeof *rows);
     rows->arena = arena;
     rows->seed = seed;
+    rows->drops_free = drops_free;
+    rows->counts_beats = counts_beats;
     rows->sessions_end = &rows->sessions;
     rows->resources_end = &rows->resources;
     rows->hash_size = 16;
@@ -309,6 +312,41 @@ void hf_rows_settle(hf_rows *rows)
             rows_settle(rows, row);
 }
 
+/* ---- free resources ---- */
+
+/* A forced release that can be asked again leaves its trace in the row, for a day. */
+static bool rows_is_free(const hf_resource_row *row, int64_t now_us)
+{
+    if (row->version != 0 || (row->ended_request.size > 0 && row->ended_us + HF_KEEP_US > now_us))
+        return false;
+    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+        if (lock->present)
+            return false;
+    for (const hf_request_row *request = row->requests; request != NULL; request = request->next)
+        if (request->present)
+            return false;
+    return true;
+}
+
+void hf_rows_drop_free(hf_rows *rows, int64_t now_us)
+{
+    hf_resource_row *row = rows->drops_free ? rows->resources : NULL;
+    for (; row != NULL; row = row->next) {
+        if (!row->changed || !row->present)
+            continue;
+        if (!rows_is_free(row, now_us)) {
+            if (!row->stored && row->rev < row->fence)
+                row->rev = row->fence;
+            continue;
+        }
+        row->present = false;
+        if (row->fence > rows->fence_floor) {
+            rows->fence_floor = row->fence;
+            rows->floor_raised = true;
+        }
+    }
+}
+
 /* ---- what a batch names ---- */
 
 static bool want_open(hf_rows *rows, const hf_op *op, hf_op_rows *of)
@@ -349,6 +387,11 @@ static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
         if (of->session == NULL)
             return false;
         bool ends = op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
+        of->session->wants_ends |= rows->drops_free && hf_op_leaves_end(op);
+        if (op->kind == HF_OP_BEAT)
+            of->session->beats = true;
+        else
+            of->session->acts = true;
         of->session->wants_locks |= ends || op->kind == HF_OP_BEAT;
         of->session->wants_anchors |= ends;
         of->session->writes |= op->kind == HF_OP_CLOSE || op->kind == HF_OP_BEAT;
@@ -358,11 +401,13 @@ static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     if (op->target != NULL) {
         if ((of->target = hf_rows_session(rows, op->target)) == NULL)
             return false;
+        of->target->acts = true;
     }
     if (op->replaces != NULL) {
         if ((of->replaces = hf_rows_session(rows, op->replaces->id)) == NULL)
             return false;
         of->replaces->wants_locks = of->replaces->wants_anchors = of->replaces->writes = true;
+        of->replaces->acts = true;
     }
     return true;
 }
@@ -384,9 +429,9 @@ static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
         return false;
     of->resource->wanted = true;
     of->resource->wants_version |= op->kind == HF_OP_VERSION;
-    of->resource->wants_requests |= op->kind == HF_OP_WHO || op->kind == HF_OP_REQUEST ||
-                                    op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_HAND_OVER ||
-                                    op->kind == HF_OP_DECLINE;
+    of->resource->wants_requests |= rows->drops_free || op->kind == HF_OP_WHO ||
+                                    op->kind == HF_OP_REQUEST || op->kind == HF_OP_ACQUIRE ||
+                                    op->kind == HF_OP_HAND_OVER || op->kind == HF_OP_DECLINE;
     return true;
 }
 
@@ -418,6 +463,20 @@ static bool want_past(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     return of->past != NULL;
 }
 
+/* The locks of a session that only beats in this batch need not be loaded. What forces a lock away
+ * may take one of them. */
+static void rows_want_counts(hf_rows *rows, const hf_batch *batch)
+{
+    bool counts = rows->counts_beats;
+    for (size_t i = 0; i < batch->count && counts; i++)
+        counts = batch->ops[i].kind != HF_OP_FORCE_RELEASE;
+    for (hf_session_row *row = counts ? rows->sessions : NULL; row != NULL; row = row->next)
+        if (row->beats && !row->acts) {
+            row->counts_locks = true;
+            row->wants_locks = false;
+        }
+}
+
 bool hf_rows_want(hf_rows *rows, hf_batch *batch)
 {
     const hf_credentials *checked = NULL;
@@ -441,6 +500,7 @@ bool hf_rows_want(hf_rows *rows, hf_batch *batch)
         if (op->kind == HF_OP_SESSION_OPEN && !want_open(rows, op, of))
             return false;
     }
+    rows_want_counts(rows, batch);
     return true;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "lock/batch.h"
+#include "lock/ends.h"
 
 typedef struct hf_session_row hf_session_row;
 typedef struct hf_resource_row hf_resource_row;
@@ -34,21 +35,30 @@ struct hf_session_row {
     char id[HF_SESSION_ID_SIZE];
     unsigned char key_sha256[32];
     hf_slice user, name, caller, request;
+    hf_slice ends; /* with wants_ends; hf_rows.drops_free */
     int64_t idle_us, opened_us, expires_us, ended_us, rev;
     bool stored, present, changed;
     bool loaded;      /* the store has looked for it */
     bool wants_locks; /* its locks are to be loaded */
     /* ... and the resources they stand on, in full: they will be released */
     bool wants_anchors;
-    bool wants_requests;             /* ... and who waits for them */
-    bool wants_lost;                 /* what it lost is to be loaded */
-    bool writes;                     /* its row will be written: a store that locks rows locks it */
-    hf_lock_row *locks;              /* complete when wants_locks; new ones at the front */
-    hf_lost_row *lost;               /* complete when wants_lost */
+    bool wants_requests; /* ... and who waits for them */
+    bool wants_lost;     /* what it lost is to be loaded */
+    bool wants_ends;     /* the ends it asked for are to be loaded */
+    bool beats, acts;    /* named by a beat; by another op */
+    /* Only beats: instead of all its locks those that are over, and those that someone asks for,
+     * are to be loaded, and the live ones counted. */
+    bool counts_locks;
+    size_t live_locks;
+    bool writes;        /* its row will be written: a store that locks rows locks it */
+    hf_lock_row *locks; /* complete when wants_locks; new ones at the front */
+    hf_lost_row *lost;  /* complete when wants_lost */
+    hf_end end;         /* of this op or run, to be put to the ends */
+    bool end_noted, ends_changed;
     const hf_credentials *verified;  /* whose key was found right in this batch */
     bool locked, busy, anchors_busy; /* the store's own: what it could lock */
     void *origin;                    /* the store's own, found on loading */
-    void *fresh;                     /* the store's own, made on saving */
+    void *fresh, *fresh_text;        /* the store's own, made on saving */
     unsigned run;                    /* the linked run that saved a copy of it */
 };
 
@@ -108,6 +118,7 @@ struct hf_lock_row {
     hf_slice purpose, request;
     hf_slice place;          /* where the store keeps it, for its own use */
     const hf_op *granted_by; /* of this batch; NULL: it was granted before */
+    bool due;                /* of a sweep: it is one of those to be ended */
     bool stored, present, changed;
     void *origin, *fresh;
     unsigned run;
@@ -189,8 +200,17 @@ typedef struct hf_rows {
     hf_resource_row **resource_hash;
     size_t hash_size; /* a power of two, for both */
     size_t sessions_count, resources_count;
-    /* no fence of the store has been higher that isn't in an anchor any more */
+    /* No fence of the store has been higher that isn't in an anchor any more. floor_raised: it is
+     * to be saved. */
     int64_t fence_floor;
+    bool floor_raised;
+    /* The store's own, and kept by a reset: the row of a resource that is free, never saved and
+     * asked for by nobody is dropped, and who asks for an end again is known by the session's row,
+     * not by the resource's. */
+    bool drops_free;
+    /* The store's own, kept too: it counts the locks of a session that only beats
+     * (hf_session_row.counts_locks). */
+    bool counts_beats;
     hf_event_row *events;
     size_t events_count, events_room;
     hf_saved_row *saved;
@@ -234,6 +254,11 @@ bool hf_rows_save_request(hf_rows *rows, const hf_op *op, hf_slice *out);
 /* After a loss was loaded: if the session beats, whoever holds the resource now is to be loaded
  * too. */
 bool hf_rows_want_taker(hf_rows *rows, hf_lost_row *lost);
+
+/* Once the ops are done: drops the rows of resources that are free, where the store does that. The
+ * floor is raised to their fences, and a new row begins with its fence as its `rev`: no fence is
+ * given twice. */
+void hf_rows_drop_free(hf_rows *rows, int64_t now_us);
 
 /* Once all is loaded: puts the locks of each resource in the order of their grants, so that what
  * follows doesn't depend on the order in which a store found them. */

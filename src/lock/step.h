@@ -50,8 +50,10 @@ hf_sight hf_step_look(const hf_step *step);
 void hf_clear_dead(hf_step *step, const hf_session_row *taker);
 
 /* Whether this very request ended the last hold: same id, same scope, and the grant that it names.
- * */
+ * The trace is in the anchor. */
 bool hf_asked_before(const hf_step *step);
+/* The same for a session's release-all, which only its own row can tell. */
+bool hf_released_all_before(hf_step *step);
 bool hf_run_done(const hf_step *step);
 
 /* Changing rows, each with its event. */
@@ -62,6 +64,11 @@ void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *s
 /* Writes into the anchor that this request did something to that hold, so that asking again is
  * known. */
 void hf_trace_request(hf_step *step, const hf_lock_row *lock);
+/* Where the anchor may go: notes in the session that this request ended that hold; NULL: all it
+ * had. A linked run leaves one note for each session. */
+void hf_note_end(hf_step *step, const hf_lock_row *lock);
+/* The request id of the step with its scope, as it is kept. */
+hf_slice hf_step_request(hf_step *step);
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor,
                  hf_slice reason);
 void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *taken_by);

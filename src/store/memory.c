@@ -29,6 +29,8 @@ static hf_status memory_open(const char *rest, hf_store **out, hf_error *err)
         return hf_fail_memory(err);
     hf_store_init(&store->base, &hf_store_memory);
     pthread_mutex_init(&store->mutex, NULL);
+    store->rows.drops_free = !hf_seam.memory_keeps_rows;
+    store->rows.counts_beats = true;
     store->wall_minus_boot_us = hf_seam.wall_us() - hf_seam.boot_us();
     bool random = hf_seam.random(&store->rows.seed, sizeof store->rows.seed);
     if (!random || !mem_tables_init(store) || !mem_events_init(&store->events)) {
@@ -52,7 +54,7 @@ static hf_status memory_run(mem_store *store, hf_batch *batch, hf_error *err)
         return flawed || mem_do_alone(store, batch, now_us, &status, err) ? status
                                                                           : hf_fail_memory(err);
     }
-    if (!mem_load(store, rows) || !hf_rows_apply(rows, batch, now_us) ||
+    if (!mem_load(store, rows, now_us) || !hf_rows_apply(rows, batch, now_us) ||
         !mem_save(store, rows, now_us))
         return hf_fail_memory(err);
     return HF_OK;

@@ -74,6 +74,9 @@ struct mem_session {
     mem_lock *locks;
     mem_lost *lost;
     int64_t idle_us, opened_us, expires_us, ended_us, rev;
+    size_t locks_count, bounded_count; /* of its locks; of those with a bound of their own */
+    char *ends;                        /* or NULL (src/lock/ends.h) */
+    size_t ends_size;
     char id[HF_SESSION_ID_SIZE];
     unsigned char key_sha256[32];
     unsigned char user_size, name_size, caller_size, request_size;
@@ -135,7 +138,7 @@ mem_session *mem_session_find(mem_store *store, const char *id);
 mem_anchor *mem_anchor_find(mem_store *store, hf_slice type, hf_slice id, uint64_t hash);
 mem_type *mem_type_find(mem_store *store, hf_slice type);
 mem_type *mem_type_keep(mem_store *store, hf_slice type); /* made if need be; NULL: memory is out */
-bool mem_load(mem_store *store, hf_rows *rows);
+bool mem_load(mem_store *store, hf_rows *rows, int64_t now_us);
 hf_session_row *mem_load_session(mem_store *store, hf_rows *rows, mem_session *from);
 hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from);
 bool mem_lock_lives(const mem_lock *lock, int64_t now_us);
@@ -148,6 +151,8 @@ hf_slice mem_session_request(const mem_session *session);
 bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us);
 void mem_session_remove(mem_store *store, mem_session *session);
 void mem_anchor_remove(mem_store *store, mem_anchor *anchor);
+/* ... and no fence up to its own is given again. */
+void mem_anchor_drop(mem_store *store, mem_anchor *anchor);
 void mem_past_remove(mem_store *store, mem_past *past);
 bool mem_tables_init(mem_store *store);
 void mem_tables_done(mem_store *store);

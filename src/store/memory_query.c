@@ -344,11 +344,24 @@ static bool pick_dead(mem_store *store, picks *p, int64_t now_us, size_t limit)
     return true;
 }
 
+/* Locks that are to end: with the other locks of their resources, and who asks for them, to see
+ * whether these are free then. */
+static bool memory_query_load_picked(mem_store *store, hf_rows *rows, const picks *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        hf_lock_row *lock = mem_load_lock(store, rows, (mem_lock *)p->items[i]);
+        if (lock == NULL)
+            return false;
+        lock->resource->wanted = lock->resource->wants_requests = rows->drops_free;
+        lock->due = true;
+    }
+    return true;
+}
+
 static hf_status memory_query_load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit,
                                         hf_error *err)
 {
     mem_store *store = (mem_store *)context;
-    (void)now_us;
     if (store->dead_count == 0)
         return HF_OK;
     mem_session *dead = (mem_session *)*store->dead++;
@@ -358,10 +371,9 @@ static hf_status memory_query_load_dead(void *context, hf_rows *rows, int64_t no
         return hf_fail_memory(err);
     for (mem_lock *lock = dead->locks; lock != NULL; lock = lock->session_next)
         memory_query_pick(&p, lock);
-    for (size_t i = 0; i < p.count; i++)
-        if (mem_load_lock(store, rows, (mem_lock *)p.items[i]) == NULL)
-            return hf_fail_memory(err);
-    return mem_load(store, rows) ? HF_OK : hf_fail_memory(err);
+    if (!memory_query_load_picked(store, rows, &p))
+        return hf_fail_memory(err);
+    return mem_load(store, rows, now_us) ? HF_OK : hf_fail_memory(err);
 }
 
 static hf_status memory_query_load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit,
@@ -378,10 +390,9 @@ static hf_status memory_query_load_spent(void *context, hf_rows *rows, int64_t n
                     lock->session->expires_us > now_us)
                     memory_query_pick(&p, lock);
     picks_sort(&p);
-    for (size_t i = 0; i < p.count; i++)
-        if (mem_load_lock(store, rows, (mem_lock *)p.items[i]) == NULL)
-            return hf_fail_memory(err);
-    return mem_load(store, rows) ? HF_OK : hf_fail_memory(err);
+    if (!memory_query_load_picked(store, rows, &p))
+        return hf_fail_memory(err);
+    return mem_load(store, rows, now_us) ? HF_OK : hf_fail_memory(err);
 }
 
 static hf_status memory_query_save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
@@ -464,9 +475,7 @@ static hf_status memory_query_drop_anchors(void *context, int64_t before_us, siz
         mem_anchor *anchor = (mem_anchor *)p.items[i];
         if (is_kept(anchor, before_us))
             continue;
-        store->fence_floor =
-            anchor->fence > store->fence_floor ? anchor->fence : store->fence_floor;
-        mem_anchor_remove(store, anchor);
+        mem_anchor_drop(store, anchor);
         (*dropped)++;
     }
     return HF_OK;

@@ -93,6 +93,7 @@ static void memory_rows_fill_session(hf_session_row *row, mem_session *from)
     row->expires_us = from->expires_us;
     row->ended_us = from->ended_us;
     row->rev = from->rev;
+    row->ends = (hf_slice){from->ends, from->ends_size};
     row->stored = row->present = true;
     row->origin = from;
 }
@@ -241,7 +242,28 @@ static bool memory_rows_load_losses(hf_rows *rows)
     return true;
 }
 
-static bool memory_rows_load_session(mem_store *store, hf_rows *rows, hf_session_row *row)
+/* Of a session that only beats: counts the live ones, loads those that are over or asked for. */
+static bool memory_rows_count_locks(mem_store *store, hf_rows *rows, hf_session_row *row,
+                                    const mem_session *session, int64_t now_us)
+{
+    row->live_locks = session->locks_count;
+    if (session->bounded_count == 0 && store->requests_count == 0)
+        return true;
+    for (mem_lock *lock = session->locks; lock != NULL; lock = lock->session_next) {
+        bool over = lock->ends_us != 0 && lock->ends_us <= now_us;
+        row->live_locks -= over;
+        if (!over && lock->anchor->requests == NULL)
+            continue;
+        hf_lock_row *loaded = mem_load_lock(store, rows, lock);
+        if (loaded == NULL)
+            return false;
+        loaded->resource->wants_requests = true;
+    }
+    return true;
+}
+
+static bool memory_rows_load_session(mem_store *store, hf_rows *rows, hf_session_row *row,
+                                     int64_t now_us)
 {
     mem_session *session = mem_session_find(store, row->id);
     row->loaded = true;
@@ -255,8 +277,10 @@ static bool memory_rows_load_session(mem_store *store, hf_rows *rows, hf_session
         if (loaded == NULL)
             return false;
         loaded->resource->wanted |= row->wants_anchors;
-        loaded->resource->wants_requests |= row->wants_requests;
+        loaded->resource->wants_requests |= row->wants_requests || row->wants_anchors;
     }
+    if (row->counts_locks && !memory_rows_count_locks(store, rows, row, session, now_us))
+        return false;
     return !row->wants_lost || memory_rows_load_all_lost(rows, row, session);
 }
 
@@ -285,7 +309,7 @@ static void memory_rows_warm(const mem_store *store, const hf_rows *rows)
         __builtin_prefetch(store->anchors[row->hash & (store->anchors_size - 1)]);
 }
 
-bool mem_load(mem_store *store, hf_rows *rows)
+bool mem_load(mem_store *store, hf_rows *rows, int64_t now_us)
 {
     memory_rows_warm(store, rows);
     rows->fence_floor = store->fence_floor;
@@ -298,7 +322,7 @@ bool mem_load(mem_store *store, hf_rows *rows)
         return false;
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
         if ((!row->loaded || row->wants_locks || row->wants_lost) &&
-            !memory_rows_load_session(store, rows, row))
+            !memory_rows_load_session(store, rows, row, now_us))
             return false;
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
         if (!row->loaded && !load_resource(store, rows, row))

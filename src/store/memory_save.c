@@ -15,6 +15,15 @@ static char *memory_save_put(char *at, hf_slice text)
     return at + text.size;
 }
 
+/* A copy of a text that is not empty; NULL: out of memory. */
+static char *memory_save_copy(hf_slice text)
+{
+    char *copy = hf_realloc(NULL, text.size);
+    if (copy != NULL)
+        memory_save_put(copy, text);
+    return copy;
+}
+
 static mem_session *make_session(const hf_session_row *row)
 {
     mem_session *session = hf_alloc(sizeof *session + row->user.size + row->name.size +
@@ -143,16 +152,12 @@ static bool same_end(const hf_resource_row *row)
 
 static bool prepare_resource(mem_store *store, hf_resource_row *row)
 {
-    if (row->changed && row->present && !row->stored &&
-        (row->fresh = make_anchor(store, row)) == NULL)
+    bool kept = row->changed && row->present;
+    if (kept && !row->stored && (row->fresh = make_anchor(store, row)) == NULL)
         return false;
-    if (row->changed && row->ended_request.size > 0 && !same_end(row)) {
-        char *text = hf_realloc(NULL, row->ended_request.size);
-        if (text == NULL)
-            return false;
-        memory_save_put(text, row->ended_request);
-        row->fresh_text = text;
-    }
+    if (kept && row->ended_request.size > 0 && !same_end(row) &&
+        (row->fresh_text = memory_save_copy(row->ended_request)) == NULL)
+        return false;
     if (row->changed && row->saved_by != NULL && (row->fresh_saved = make_saved(row)) == NULL)
         return false;
     for (hf_past_row *past = row->past; past != NULL; past = past->next)
@@ -175,6 +180,8 @@ static bool memory_save_prepare(mem_store *store, hf_rows *rows)
         if (row->changed && row->present && !row->stored &&
             (row->fresh = make_session(row)) == NULL)
             return false;
+        if (row->ends_changed && (row->fresh_text = memory_save_copy(row->ends)) == NULL)
+            return false;
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
             if (lost->changed && lost->present && (lost->fresh = make_lost(lost)) == NULL)
                 return false;
@@ -190,6 +197,7 @@ static void memory_save_forget(hf_rows *rows)
 {
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         hf_free(row->fresh);
+        hf_free(row->fresh_text);
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
             hf_free(lost->fresh);
     }
@@ -279,6 +287,8 @@ static void unlink_lock(mem_lock *lock)
     while (*at != lock)
         at = &(*at)->next;
     *at = lock->next;
+    lock->session->locks_count--;
+    lock->session->bounded_count -= lock->ends_us != 0;
     *lock->session_prev = lock->session_next;
     if (lock->session_next != NULL)
         lock->session_next->session_prev = lock->session_prev;
@@ -291,6 +301,7 @@ static void link_lock(mem_lock *lock, mem_anchor *anchor, mem_session *session)
     lock->next = anchor->locks;
     anchor->locks = lock;
     lock->session = session;
+    session->locks_count++;
     lock->session_next = session->locks;
     lock->session_prev = &session->locks;
     if (session->locks != NULL)
@@ -298,24 +309,22 @@ static void link_lock(mem_lock *lock, mem_anchor *anchor, mem_session *session)
     session->locks = lock;
 }
 
-static void remove_request(mem_anchor *anchor, const mem_request *request)
+static void remove_request(mem_anchor *anchor, mem_request *request)
 {
     mem_request **at = &anchor->requests;
     while (*at != request)
         at = &(*at)->next;
-    mem_request *gone = *at;
-    *at = gone->next;
-    hf_free(gone);
+    *at = request->next;
+    hf_free(request);
 }
 
-static void remove_lost(mem_session *session, const mem_lost *lost)
+static void remove_lost(mem_session *session, mem_lost *lost)
 {
     mem_lost **at = &session->lost;
     while (*at != lost)
         at = &(*at)->next;
-    mem_lost *gone = *at;
-    *at = gone->next;
-    hf_free(gone);
+    *at = lost->next;
+    hf_free(lost);
 }
 
 void mem_past_remove(mem_store *store, mem_past *past)
@@ -346,6 +355,11 @@ static void memory_save_session(mem_store *store, hf_session_row *row)
         session->ended_us = row->ended_us;
         session->rev = row->rev;
     }
+    if (row->ends_changed) {
+        hf_free(session->ends);
+        session->ends = row->fresh_text;
+        session->ends_size = row->ends.size;
+    }
     for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next) {
         if (lost->changed && lost->origin != NULL)
             remove_lost(session, lost->origin);
@@ -375,6 +389,8 @@ static void memory_save_lock(hf_lock_row *row)
     lock->mode = (unsigned char)row->mode;
     lock->fence = row->fence;
     lock->since_us = row->since_us;
+    lock->session->bounded_count -= lock->ends_us != 0;
+    lock->session->bounded_count += row->ends_us != 0;
     lock->ends_us = row->ends_us;
 }
 
@@ -429,7 +445,7 @@ static void save_resource(mem_store *store, hf_resource_row *row)
     mem_anchor *anchor = row->origin;
     if (anchor == NULL)
         return;
-    if (row->changed) {
+    if (row->changed && row->present) {
         anchor->fence = row->fence;
         anchor->rev = row->rev;
         anchor->ended_fence = row->ended_fence;
@@ -445,6 +461,8 @@ static void save_resource(mem_store *store, hf_resource_row *row)
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         memory_save_lock(lock);
     save_requests(store, row);
+    if (!row->present)
+        mem_anchor_remove(store, anchor);
 }
 
 bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us)
@@ -459,25 +477,36 @@ bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us)
         memory_save_session(store, row);
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
         save_resource(store, row);
+    store->fence_floor = rows->floor_raised ? rows->fence_floor : store->fence_floor;
     return true;
 }
 
 /* ---- removing ---- */
 
+static bool drop_request_of(mem_store *store, mem_anchor *anchor, const mem_session *session)
+{
+    for (mem_request **at = &anchor->requests; *at != NULL; at = &(*at)->next)
+        if ((*at)->session == session) {
+            mem_request *request = *at;
+            *at = request->next;
+            hf_free(request);
+            store->requests_count--;
+            return true;
+        }
+    return false;
+}
+
+/* What only this session asked for, and is free otherwise, leaves no row. */
 static void drop_requests_of(mem_store *store, const mem_session *session)
 {
     for (size_t i = 0; store->requests_count > 0 && i < store->anchors_size; i++)
-        for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
-            for (mem_request **at = &anchor->requests; *at != NULL;) {
-                mem_request *request = *at;
-                if (request->session != session) {
-                    at = &request->next;
-                    continue;
-                }
-                *at = request->next;
-                hf_free(request);
-                store->requests_count--;
-            }
+        for (mem_anchor *anchor = store->anchors[i], *next; anchor != NULL; anchor = next) {
+            next = anchor->chain;
+            if (drop_request_of(store, anchor, session) && store->rows.drops_free &&
+                anchor->locks == NULL && anchor->requests == NULL && anchor->saved == NULL &&
+                anchor->ended_request == NULL)
+                mem_anchor_drop(store, anchor);
+        }
 }
 
 static void free_lost(mem_session *session)
@@ -503,7 +532,15 @@ void mem_session_remove(mem_store *store, mem_session *session)
     store->sessions_count--;
     drop_requests_of(store, session);
     free_lost(session);
+    hf_free(session->ends);
     hf_free(session);
+}
+
+void mem_anchor_drop(mem_store *store, mem_anchor *anchor)
+{
+    if (anchor->fence > store->fence_floor)
+        store->fence_floor = anchor->fence;
+    mem_anchor_remove(store, anchor);
 }
 
 void mem_anchor_remove(mem_store *store, mem_anchor *anchor)
@@ -550,6 +587,7 @@ void mem_tables_done(mem_store *store)
         for (mem_session *session = store->sessions[i], *next; session != NULL; session = next) {
             next = session->chain;
             free_lost(session);
+            hf_free(session->ends);
             hf_free(session);
         }
     for (mem_type *type = store->types, *next; type != NULL; type = next) {

@@ -104,7 +104,7 @@ static void sqlite_work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bo
             sqlite_do_alone(store, conn, batch, now_us);
         return;
     }
-    sqlite_load(conn, rows);
+    sqlite_load(conn, rows, now_us);
     if (conn->status == HF_OK && !hf_rows_apply(rows, batch, now_us))
         sql_out_of_memory(conn);
     if (conn->status == HF_OK)
@@ -276,9 +276,8 @@ static bool sqlite_enter(sql_conn *conn, int64_t since_us)
     int64_t now_us = hf_seam.boot_us();
     int64_t until_us = (since_us != 0 ? since_us : now_us) + HF_DB_BUSY_US;
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME,
-                  /* a step of the clock makes it busy too early, or wait a little longer */
-                  &until);
+    /* A step of the clock makes it busy too early, or wait a little longer. */
+    clock_gettime(CLOCK_REALTIME, &until);
     if (until_us > now_us)
         until.tv_nsec += (long)(until_us - now_us) * 1000;
     if (until.tv_nsec >= 1000000000) {
@@ -347,6 +346,8 @@ static sqlite_store *store_new(void)
     if (store == NULL)
         return NULL;
     hf_store_init(&store->base, &hf_store_sqlite);
+    store->writer.rows.drops_free = store->reader.rows.drops_free = true;
+    store->writer.rows.counts_beats = store->reader.rows.counts_beats = true;
     pthread_mutex_init(&store->writer.mutex, NULL);
     pthread_mutex_init(&store->reader.mutex, NULL);
     return store;

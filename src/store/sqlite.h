@@ -50,13 +50,11 @@ hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err);
 hf_status sqlite_conn_ready(sql_conn *conn, hf_error *err);
 
 /* sqlite_rows.c: moving rows between the tables and a working set. */
-void sqlite_load(sql_conn *conn, hf_rows *rows);
+void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us);
 void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us);
 /* No fence up to this one is given again, whatever becomes of anchors and clocks. */
 void sqlite_raise_floor(sql_conn *conn, int64_t floor);
 hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *id);
-void sqlite_load_anchors(sql_conn *conn,
-                         hf_rows *rows); /* of all resources of the set, without their locks */
 void sqlite_load_session_locks(sql_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit);
 
 /* sqlite_query.c: what stands alone. */

@@ -35,7 +35,7 @@ static void sqlite_query_do_type_set(sql_conn *conn, hf_op *op, hf_arena *arena,
         sql_out_of_memory(conn);
         return;
     }
-    sqlite_load(conn, &conn->rows);
+    sqlite_load(conn, &conn->rows, now_us);
     hf_apply_type_set(&conn->rows, op, arena, &row->type,
                       sql_locks_live(conn, &queries, op->type, now_us));
     if (conn->rows.failed)
@@ -67,7 +67,7 @@ static hf_status sqlite_query_load_dead(void *context, hf_rows *rows, int64_t no
         return conn->status;
     row->wants_anchors = true;
     sqlite_load_session_locks(conn, rows, row, limit);
-    sqlite_load(conn, rows);
+    sqlite_load(conn, rows, now_us);
     return conn->status;
 }
 
@@ -87,6 +87,7 @@ static void load_spent_lock(sql_conn *conn, hf_rows *rows, hf_stmt *from)
     lock->fence = hf_stmt_column_int(from, 3);
     lock->ends_us = hf_stmt_column_int(from, 4);
     lock->stored = lock->present = true;
+    lock->due = resource->wanted = resource->wants_requests = true;
 }
 
 static hf_status sqlite_query_load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit,
@@ -101,7 +102,7 @@ static hf_status sqlite_query_load_spent(void *context, hf_rows *rows, int64_t n
     hf_stmt_int(stmt, 2, (int64_t)limit);
     while (sql_next(conn, stmt))
         load_spent_lock(conn, rows, stmt);
-    sqlite_load_anchors(conn, rows);
+    sqlite_load(conn, rows, now_us);
     return conn->status;
 }
 
@@ -122,6 +123,21 @@ static void delete_by_session(sql_conn *conn, int which, const char *id)
     sql_run(conn, stmt);
 }
 
+/* What only this session asked for, and is free otherwise, leaves no row. */
+static void delete_left(sql_conn *conn, const char *id)
+{
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LEFT_FENCE);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, hf_slice_of(id));
+    int64_t fence = sql_next(conn, stmt) ? hf_stmt_column_int(stmt, 0) : 0;
+    hf_stmt_reset(stmt);
+    if (fence == 0)
+        return;
+    sqlite_raise_floor(conn, fence);
+    delete_by_session(conn, SQLITE_DO_SESSION_LEFT_DELETE, id);
+}
+
 static hf_status sqlite_query_drop_sessions(void *context, int64_t before_us, size_t limit,
                                             size_t *dropped, hf_error *err)
 {
@@ -137,6 +153,7 @@ static hf_status sqlite_query_drop_sessions(void *context, int64_t before_us, si
         char id[HF_SESSION_ID_SIZE] = "";
         sql_text(stmt, 0, id, sizeof id);
         hf_stmt_reset(stmt);
+        delete_left(conn, id);
         delete_by_session(conn, SQLITE_DO_SESSION_LOST_DELETE, id);
         delete_by_session(conn, SQLITE_DO_SESSION_REQUESTS_DELETE, id);
         delete_by_session(conn, SQLITE_DO_SESSION_DELETE, id);

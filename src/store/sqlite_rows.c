@@ -58,6 +58,18 @@ hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *i
     return row;
 }
 
+static void sqlite_rows_load_ends(sql_conn *conn, hf_rows *rows, hf_session_row *row)
+{
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_ENDS_LOAD);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
+    if (!sql_next(conn, stmt))
+        return;
+    row->ends = sql_keep(conn, rows, stmt, 0);
+    hf_stmt_reset(stmt);
+}
+
 /* The session a column names, loaded. A statement for it may run while another is being stepped. */
 static hf_session_row *sqlite_rows_session_at(sql_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
 {
@@ -151,13 +163,6 @@ static void load_anchor(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
     hf_stmt_reset(stmt);
 }
 
-void sqlite_load_anchors(sql_conn *conn, hf_rows *rows)
-{
-    for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK;
-         row = row->next)
-        load_anchor(conn, rows, row);
-}
-
 static void sqlite_rows_read_lost(sql_conn *conn, hf_rows *rows, hf_session_row *row, hf_stmt *stmt)
 {
     hf_slice type = sql_keep(conn, rows, stmt, 0), id = sql_keep(conn, rows, stmt, 1);
@@ -212,13 +217,16 @@ static void sqlite_rows_load_losses(sql_conn *conn, hf_rows *rows)
     }
 }
 
-void sqlite_load_session_locks(sql_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit)
+/* The locks of the session that a statement answers; `number` is its second parameter. */
+static void sqlite_rows_load_locks_of(sql_conn *conn, hf_rows *rows, hf_session_row *row, int which,
+                                      int64_t number)
 {
-    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LOCKS_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, which);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-    hf_stmt_int(stmt, 2, limit == 0 ? -1 : (int64_t)limit);
+    if (number != 0)
+        hf_stmt_int(stmt, 2, number);
     while (sql_next(conn, stmt)) {
         hf_resource_row *resource = hf_rows_resource(rows, hf_stmt_column_text(stmt, 0),
                                                      hf_stmt_column_text(stmt, 1), true);
@@ -227,9 +235,32 @@ void sqlite_load_session_locks(sql_conn *conn, hf_rows *rows, hf_session_row *ro
             continue;
         }
         resource->wanted |= row->wants_anchors;
-        resource->wants_requests |= row->wants_requests;
+        resource->wants_requests |= row->wants_requests || row->wants_anchors;
         sqlite_rows_fill_lock(conn, rows, hf_rows_lock(rows, resource, row), stmt, 2);
     }
+}
+
+void sqlite_load_session_locks(sql_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit)
+{
+    sqlite_rows_load_locks_of(conn, rows, row, SQLITE_DO_SESSION_LOCKS_LOAD,
+                              limit == 0 ? -1 : (int64_t)limit);
+}
+
+static void sqlite_rows_count_locks(sql_conn *conn, hf_rows *rows, hf_session_row *row,
+                                    int64_t now_us, bool requests)
+{
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LOCKS_COUNT);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
+    hf_stmt_int(stmt, 2, now_us);
+    if (sql_next(conn, stmt)) {
+        row->live_locks = (size_t)hf_stmt_column_int(stmt, 0);
+        hf_stmt_reset(stmt);
+    }
+    sqlite_rows_load_locks_of(conn, rows, row, SQLITE_DO_SESSION_LOCKS_OVER, now_us);
+    if (requests)
+        sqlite_rows_load_locks_of(conn, rows, row, SQLITE_DO_SESSION_LOCKS_ASKED, 0);
 }
 
 static void sqlite_rows_load_opens(sql_conn *conn, hf_rows *rows)
@@ -283,31 +314,36 @@ static bool any_requests(sql_conn *conn)
     return sql_number(conn, SQLITE_DO_REQUESTS_ANY) != 0;
 }
 
-void sqlite_load(sql_conn *conn, hf_rows *rows)
+void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
 {
+    bool requests = any_requests(conn);
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
         load_type(conn, row);
     sqlite_rows_load_opens(conn, rows);
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         if (!row->loaded)
             sqlite_rows_load_session(conn, rows, row);
+        if (row->wants_ends)
+            sqlite_rows_load_ends(conn, rows, row);
         if (row->wants_locks)
             sqlite_load_session_locks(conn, rows, row, 0);
+        if (row->counts_locks)
+            sqlite_rows_count_locks(conn, rows, row, now_us, requests);
         if (row->wants_lost)
             sqlite_rows_load_all_lost(conn, rows, row);
     }
-    bool requests = rows->resources != NULL && any_requests(conn);
     if (rows->resources != NULL)
         rows->fence_floor = sql_number(conn, SQLITE_DO_FENCE_FLOOR);
     for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK;
          row = row->next) {
         if (row->wanted) {
             load_anchor(conn, rows, row);
-            load_locks(conn, rows, row);
+            if (row->stored) /* else there is no lock either */
+                load_locks(conn, rows, row);
         }
         if (row->past != NULL && row->version != 0)
             load_past(conn, row);
-        if (requests && row->wants_requests)
+        if (requests && row->wants_requests && (row->stored || !row->wanted))
             sqlite_rows_load_requests(conn, rows, row);
         row->loaded = true;
     }
@@ -318,8 +354,9 @@ void sqlite_load(sql_conn *conn, hf_rows *rows)
 
 static void sqlite_rows_save_session(sql_conn *conn, const hf_session_row *row)
 {
-    hf_stmt *stmt =
-        sql_stmt(conn, row->stored ? SQLITE_DO_SESSION_UPDATE : SQLITE_DO_SESSION_INSERT);
+    hf_stmt *stmt = sql_stmt(conn, !row->stored        ? SQLITE_DO_SESSION_INSERT
+                                   : row->ends_changed ? SQLITE_DO_SESSION_ENDS_UPDATE
+                                                       : SQLITE_DO_SESSION_UPDATE);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
@@ -327,6 +364,8 @@ static void sqlite_rows_save_session(sql_conn *conn, const hf_session_row *row)
         hf_stmt_int(stmt, 2, row->expires_us);
         hf_stmt_int_or_null(stmt, 3, row->ended_us);
         hf_stmt_int(stmt, 4, row->rev);
+        if (row->ends_changed)
+            hf_stmt_text(stmt, 5, row->ends);
     } else {
         hf_stmt_blob(stmt, 2, row->key_sha256, sizeof row->key_sha256);
         hf_stmt_text(stmt, 3, row->user);
@@ -340,6 +379,15 @@ static void sqlite_rows_save_session(sql_conn *conn, const hf_session_row *row)
         hf_stmt_int(stmt, 11, row->rev);
     }
     sql_run(conn, stmt);
+}
+
+/* A session that was opened and has ended something in the same batch. */
+static void sqlite_rows_save_new_session(sql_conn *conn, hf_session_row *row)
+{
+    sqlite_rows_save_session(conn, row);
+    row->stored = true;
+    if (row->ends_changed)
+        sqlite_rows_save_session(conn, row);
 }
 
 static void save_lost(sql_conn *conn, const hf_lost_row *row)
@@ -364,18 +412,29 @@ static void save_lost(sql_conn *conn, const hf_lost_row *row)
 
 static void save_anchor(sql_conn *conn, const hf_resource_row *row)
 {
-    if (!row->changed || !row->present)
+    if (!row->changed || (!row->present && !row->stored))
         return;
+    bool fresh = !row->stored && row->version == 0 && row->ended_us == 0;
     bool saved = row->saved_by != NULL || !row->stored;
-    hf_stmt *stmt = sql_stmt(conn, !row->stored ? SQLITE_DO_RESOURCE_INSERT
-                                   : saved      ? SQLITE_DO_RESOURCE_SAVE
-                                                : SQLITE_DO_RESOURCE_UPDATE);
+    hf_stmt *stmt = sql_stmt(conn, !row->present  ? SQLITE_DO_RESOURCE_DELETE
+                                   : fresh        ? SQLITE_DO_RESOURCE_NEW
+                                   : !row->stored ? SQLITE_DO_RESOURCE_INSERT
+                                   : saved        ? SQLITE_DO_RESOURCE_SAVE
+                                                  : SQLITE_DO_RESOURCE_UPDATE);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->type);
     hf_stmt_text(stmt, 2, row->id);
+    if (!row->present) {
+        sql_run(conn, stmt);
+        return;
+    }
     hf_stmt_int(stmt, 3, row->fence);
     hf_stmt_int(stmt, 4, row->rev);
+    if (fresh) {
+        sql_run(conn, stmt);
+        return;
+    }
     hf_stmt_text(stmt, 5,
                  row->ended_session[0] == '\0' ? HF_NOTHING
                                                : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
@@ -499,13 +558,17 @@ void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us)
     hf_resource_row **resources = sqlite_rows_sorted(conn, rows);
     size_t count = resources == NULL ? 0 : rows->resources_count;
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        if (row->changed && row->present)
+        if (row->changed && row->present && row->stored)
             sqlite_rows_save_session(conn, row);
+        else if (row->changed && row->present)
+            sqlite_rows_save_new_session(conn, row);
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
             save_lost(conn, lost);
     }
     for (size_t i = 0; i < count; i++)
         save_anchor(conn, resources[i]);
+    if (rows->floor_raised)
+        sqlite_raise_floor(conn, rows->fence_floor);
     for (size_t i = 0; i < count; i++)
         for (hf_past_row *past = resources[i]->past; past != NULL; past = past->next)
             save_past(conn, resources[i], past);

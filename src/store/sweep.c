@@ -25,6 +25,7 @@ static hf_status end_dead(sweeper *s, hf_error *err)
         size_t ended = 0;
         hf_rows_settle(s->rows);
         hf_sweep_session(s->rows, s->rows->sessions, s->now_us, s->budget, &ended);
+        hf_rows_drop_free(s->rows, s->now_us);
         status = s->rows->failed ? hf_fail_memory(err)
                                  : s->ops->save(s->context, s->rows, s->now_us, err);
         if (status != HF_OK)
@@ -48,10 +49,14 @@ static hf_status end_spent(sweeper *s, hf_error *err)
     hf_rows_settle(s->rows);
     for (hf_resource_row *resource = s->rows->resources; resource != NULL;
          resource = resource->next)
-        for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next, ended++)
-            hf_sweep_lock(s->rows, lock, s->now_us);
+        for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next)
+            if (lock->due || !s->rows->drops_free) {
+                hf_sweep_lock(s->rows, lock, s->now_us);
+                ended++;
+            }
     if (ended == 0)
         return HF_OK;
+    hf_rows_drop_free(s->rows, s->now_us);
     status =
         s->rows->failed ? hf_fail_memory(err) : s->ops->save(s->context, s->rows, s->now_us, err);
     if (status != HF_OK)

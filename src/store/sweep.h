@@ -38,7 +38,7 @@ typedef struct hf_sweep_ops {
                            hf_error *err);
 
     /* Loads at most `limit` locks of live sessions whose own bound has come (by ends_us, type, id,
-     * session). */
+     * session), and marks them `due`. */
     hf_status (*load_spent)(void *context, hf_rows *rows, int64_t now_us, size_t limit,
                             hf_error *err);
 

@@ -92,7 +92,7 @@ expect_json "more people turned away than the record expects: exit 9" 9 'd["cros
 run advise --answers "$examples/underwriting.json" --metrics "$url" --json
 expect_json "a record says how many were turned away" 0 'any("turned away 20 people a day" in r for r in d["reasons"])'
 run advise --metrics "$url" --table invoice
-expect "a type that the server does not count is named" 1 'holdfast: The server tells no refusals of invoice by itself*'
+expect "a type that the server does not count is named" 1 "holdfast: The server's metrics do not count the refusals of invoice separately*"
 run advise --metrics "sqlite:$scratch/own.db" --table policy
 expect "metrics are a server's" 2 '*--metrics is the URL of a holdfast server*'
 kill "$server"

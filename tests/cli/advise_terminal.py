@@ -60,7 +60,7 @@ with tempfile.TemporaryDirectory() as folder:
     check("each question says why it matters", "Collisions grow with their number." in seen, seen)
 
     seen, questions, code = talk(folder, {"kinds of records": "policy", "which file": ["", "other.md"]})
-    check("a file that is there is not written over", "policy-decision.md is there already; name another." in seen, seen)
+    check("a file that is there is not written over", "policy-decision.md already exists; name another file." in seen, seen)
 
     seen, questions, code = talk(folder, {"span several requests": "no", "which file": "one.md"})
     check("work within one request takes few questions", code == 0 and len(questions) <= 8, str(questions))
@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as folder:
     seen, questions, code = talk(folder, {"people edit": ["lots", "0", "7"], "records are there": "q"})
     check("what is not understood is asked again", questions.count("How many people edit at the same time?") == 3, seen)
     seen, questions, code = talk(folder, {"records are there": "q"})
-    check("giving up is said", code == 2 and "Given up; nothing was written." in seen, seen)
+    check("giving up is said", code == 2 and "Cancelled; nothing was written." in seen, seen)
     seen, questions, code = talk(folder, {"records are there": None})
     check("so is the end of input", code == 2 and "The input ended in the middle of the questions; nothing was written." in seen, seen)
     check("and nothing is written", sorted(os.listdir(folder)) == before, str(os.listdir(folder)))

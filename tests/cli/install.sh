@@ -12,7 +12,7 @@ someone_holds() {
 # Words
 
 run install
-expect "install wants a URL" 2 "*lacks its operand*install URL*"
+expect "install wants a URL" 2 "*needs an operand*install URL*"
 run install memory:
 expect "memory has no tables" 2 "*has no tables to install*"
 run install nonsense://x

@@ -28,7 +28,7 @@ run request "policy/1${break}2" --message "please${turn}"
 expect "who is asked is shown" 0 'Asked Eve\\u202emallory for policy/1\\u20282;*'
 as eve
 run session beat
-expect "so is what is asked for, in words that a shell reads back" 0 "*Alice Chen asks for policy/1\\\\u20282: \"please\\\\u202e\". To give it: holdfast hand-over \$'policy/1\\\\u20282' --to *"
+expect "so is what is asked for, in words that a shell reads back" 0 "*Alice Chen asks for policy/1\\\\u20282: \"please\\\\u202e\". To hand it over: holdfast hand-over \$'policy/1\\\\u20282' --to *"
 odd; check "without such characters" test $? = 1
 run list --json
 expect_json "data stays as it is" 0 'any(l["name"] == "Eve\u202emallory" and l["resource"] == "policy/1\u20282" for l in d["locks"])'

@@ -226,7 +226,7 @@ run session open --user dora --name "Dora Diaz"
 run acquire policy/4
 as alice
 run session beat
-expect "or who took it since" 0 '*Lost policy/4: it expired, and Dora Diaz took it since.'
+expect "or who took it since" 0 '*Lost policy/4: it expired, and Dora Diaz has acquired it since.'
 
 # Exit 6: stores that can't be used, left as they were
 

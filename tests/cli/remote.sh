@@ -12,7 +12,7 @@ chmod 600 "$scratch/wrong"
 
 run list
 expect "without a token the server says who it does not know" 5 'holdfast: *token*'
-expect "and the program how to give one" 5 '*'$'\n''holdfast: A token is given with --token-file FILE or in HOLDFAST_TOKEN.'
+expect "and the program how to give one" 5 '*'$'\n''holdfast: Give the token with --token-file FILE or in HOLDFAST_TOKEN.'
 run session beat
 expect "where a session is missing, a token is not asked for" 5 'holdfast: No session is given or remembered for *--session ID.KEY.'
 run list --json
@@ -63,7 +63,7 @@ expect "the session remembered may look who holds something, without a token" 0 
 session=$(cut -f 2 "$HOLDFAST_STATE/sessions")
 as nobody
 run who policy/1
-expect "without it nobody may" 5 'holdfast: Say who is calling: *A token is given with --token-file*'
+expect "without it nobody may" 5 'holdfast: Say who is calling: *Give the token with --token-file*'
 HOLDFAST_SESSION=$session run who policy/1 --json
 expect_json "with one in HOLDFAST_SESSION anybody may" 0 'd["holders"][0]["user"] == "alice"'
 HOLDFAST_TOKEN=$token HOLDFAST_SESSION=00000000000000000000000000000000.00000000000000000000000000000000 run who policy/1

@@ -107,7 +107,7 @@ expect "one that can't be run is 126" 126 "*can't be run*"
 run run nightly
 expect "no command" 2 '*holdfast run KEY -- COMMAND*'
 run run --lock policy/7
-expect "no command with --lock" 2 '*lacks its operand*'
+expect "no command with --lock" 2 '*needs an operand*'
 run run '' -- true
 expect "an empty key" 2 '*empty*'
 run run "$(printf 'x%.0s' {1..300})" -- true
@@ -121,5 +121,5 @@ expect "a code that is none" 2 '*--busy-code*'
 run run nightly --purpose x -- true
 expect "a purpose without a lock" 2 '*--purpose*'
 run run nightly --store memory: -- true
-expect "a store that nobody else sees" 2 '*one process alone*'
+expect "a store that nobody else sees" 2 '*only inside one process*'
 finish

@@ -150,7 +150,7 @@ expect "a taken port is told" 6 "holdfast: $taken is taken: another program list
 check "before the store is opened" test ! -e "$scratch/third/holdfast.db"
 run serve --listen 127.0.0.1:0 --data "$scratch/before" --store "http://$taken"
 expect "a store that is a server wants a token, and how it is given is told" 5 \
-    "*Say who is calling: *"$'\n'"holdfast: A token is given with token_file=PATH in the store's URL or in HOLDFAST_TOKEN."
+    "*Say who is calling: *"$'\n'"holdfast: Give the token with token_file=PATH in the store's URL or in HOLDFAST_TOKEN."
 HOLDFAST_TOKEN=$(<"$scratch/other/admin-token") start --listen 127.0.0.1:0 --data "$scratch/before" --store "http://$taken"
 stop
 expect "in HOLDFAST_TOKEN it is taken" 0 '*Listening*Stopped.'

@@ -126,7 +126,7 @@ expect "sqlite://PATH is a path from the root, and no host" 6 "holdfast: //nowhe
 XDG_DATA_HOME=relative run session beat
 expect "a relative XDG_DATA_HOME is ignored" 0
 HOLDFAST_DATA=/proc/none run list
-expect "a data directory that can't be made is told" 6 'holdfast: The folder /proc/none could not be made: *'
+expect "a data directory that can't be made is told" 6 'holdfast: The folder /proc/none could not be created: *'
 HOLDFAST_STORE='' run session beat
 expect "an empty HOLDFAST_STORE counts as none" 0
 run session open --user eve --store memory:

@@ -134,7 +134,7 @@ expect "who shows who asks" 0 '*ASKED BY*Bob Smith*The customer is on the phone*
 as alice
 run session beat
 expect "a beat tells who asks for what, and how to give it" 0 \
-    "The session lives until * UTC and holds 1 lock.*Bob Smith asks for policy/12345: \"The customer is on the phone\". To give it: holdfast hand-over policy/12345 --to $bob"
+    "The session lives until * UTC and holds 1 lock.*Bob Smith asks for policy/12345: \"The customer is on the phone\". To hand it over: holdfast hand-over policy/12345 --to $bob"
 run session beat --json
 expect_json "beat answers its bound, locks, what was lost and requests" 0 \
     "set(d) == {'expires', 'locks', 'lost', 'requests'} and d['locks'] == 1 and d['lost'] == []
@@ -165,7 +165,7 @@ for odd in "it's \$HOME" 'a;b' 'c d' '*'; do
     run request "desk/$odd"
     as bob
     run session beat
-    eval "run $(sed -n 's/.*To give it: holdfast //p' "$scratch/out")"
+    eval "run $(sed -n 's/.*To hand it over: holdfast //p' "$scratch/out")"
     expect "how to give it can be pasted ($odd)" 0 'Handed over desk/*: Alice Chen holds it *'
 done
 as alice
@@ -279,7 +279,7 @@ expect "after the last number there is, nothing has come and nothing is missing"
 run events --after 9223372036854775807 --type "$(printf 'x%.0s' {1..64})" --json
 expect_json "in JSON too, and a type may be long" 0 'd == {"events": []}'
 run events --after 999999
-expect "numbers that are lower than before are told" 0 'There are no such events.holdfast: There is no event 999999, the newest is *: the numbers are lower than before. The store was made anew or put back.'
+expect "numbers that are lower than before are told" 0 'There are no such events.holdfast: There is no event 999999, the newest is *: the numbers are lower than before. The store was created again or restored.'
 run events --after 999999 --json
 expect "beside the JSON" 0 '{"events":\[\]}holdfast: There is no event 999999, *'
 # FILE PART: until the part is in the file, for half a minute at most
@@ -317,7 +317,7 @@ if ! served; then # remote.sh has what a server says to it
     expect "backup says where to" 0 "Backed sqlite:*locks.db up to $scratch/copy (* bytes)."
     check "a backup is its owner's alone" test "$(stat -c %a "$scratch/copy")" = 600
     run backup "$scratch/copy"
-    expect "backup does not overwrite" 2 "holdfast: $scratch/copy exists already*"
+    expect "backup does not overwrite" 2 "holdfast: $scratch/copy already exists*"
     run acquire policy/7 --json
     before=$(field 'd["locks"][0]["fence"]')
     run restore "$scratch/copy"

@@ -3,6 +3,7 @@
  * answer must be the same, field by field. Few people and resources, so that they collide. The seed
  * is printed; HF_TEST_SEED sets it, and HF_TEST_ROUNDS how many rounds are played (each with the
  * seed after the last). */
+#include <base/seams.h>
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
@@ -626,6 +627,7 @@ static void every_answer_is_the_same_as_of_memory(void **state)
 {
     const place *at = *state;
     place memory_at = place_memory();
+    hf_seam.memory_keeps_rows = !at->drops_free;
     uint64_t rounds = same_as_memory_number_from("HF_TEST_ROUNDS", ROUNDS);
     for (uint64_t i = 0; i < rounds; i++)
         play_round(&memory_at, at, first_seed + i);

@@ -30,7 +30,7 @@ typedef struct suite_theme {
 /* Every theme, in reading order. */
 #define SUITE_THEMES(X)                                                                                      \
     X(sessions) X(acquire) X(shared) X(several) X(versions) X(saving) X(expiry) X(lost) X(fence) X(release) X(renew) X(force)      \
-    X(handover) X(requests) X(types) X(list) X(lookup) X(events) X(sweep) X(request_ids) X(unsure) X(batch)  \
+    X(handover) X(requests) X(types) X(list) X(lookup) X(events) X(sweep) X(request_ids) X(free_rows) X(unsure) X(batch)  \
     X(limits) X(names) X(bad_input) X(secrets) X(urls) X(sqlite_file) X(backup) X(manager) X(token)
 
 #define SUITE_DECLARE(theme) extern const suite_theme theme##_theme;

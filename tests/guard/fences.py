@@ -47,6 +47,59 @@ def takes(db, resource, *more):
     return db.json("acquire", resource, *more, store=True)["locks"][0]["fence"]
 
 
+def reads(db):
+    """A policy that raises for whoever reads without a lock. Superusers pass it, so another account reads."""
+    db.guard("add", POLICY, "--type", "policy", "--reads")
+    if db.kind != "postgres":
+        check(f"{db.kind}: reading is guarded on PostgreSQL only", db.code == 2 and "PostgreSQL" in db.out, db.out)
+        return
+    check("a table is guarded for reading", db.code == 0, db.out)
+    db.guard("add", COVER, "--parent", POLICY, "--link", "policy_id", "--reads")
+    db.guard("add", CLAUSE, "--parent", COVER, "--link", "cover_id", "--reads")
+    check("... and its members", db.code == 0, db.out)
+    shown = {one["table"]: one["reads"] for one in db.json("guard", "show", db.url)["guards"]}
+    check("... which show tells", all(shown[f"public.{name}"] for name in (POLICY, COVER, CLAUSE)), shown)
+    reader = f"reader_{OWN}"
+    db.sql(f"CREATE ROLE {reader}; GRANT SELECT, INSERT, UPDATE ON {POLICY}, {COVER}, {CLAUSE} TO {reader};")
+
+    def read(sql, fences=None):
+        setting = f"SET LOCAL holdfast.fences = '{fences}'; " if fences is not None else ""
+        return db.sql(f"SET ROLE {reader}; BEGIN; {setting}{sql}; COMMIT;")
+
+    told = read(f"SELECT premium FROM {POLICY} WHERE id = 1")
+    check("reading without a lock is refused, not empty", "23H01" in told and "policy/1 is guarded" in told and "SET LOCAL" in told, told)
+    opens(db, "rita")
+    fence = takes(db, "policy/1", "--mode", "shared")
+    check("a shared lock lets one read", read(f"SELECT premium FROM {POLICY} WHERE id = 1", fence) == "100")
+    check("... the members, too", read(f"SELECT amount FROM {CLAUSE} WHERE cover_id = 10", f"7,{fence}") == "5")
+    told = read(f"SELECT count(*) FROM {POLICY}", fence)
+    check("... and no other record", "policy/2 is guarded" in told, told)
+    told = read(f"SELECT premium FROM {POLICY} WHERE id = 1", "seven")
+    check("a setting that is no list is named", "holdfast.fences is not a list" in told, told)
+    told = read(f"INSERT INTO {POLICY} VALUES (3, 300) RETURNING id")
+    check("INSERT ... RETURNING tells what it has inserted", told == "3", told)
+    db.run("release", "policy/1", store=True)
+    exclusive = takes(db, "policy/1")
+    told = read(f"UPDATE {POLICY} SET premium = 101, holdfast = {exclusive} WHERE id = 1", exclusive)
+    check("the holder reads and writes", told == "" and read(f"SELECT premium FROM {POLICY} WHERE id = 1", exclusive) == "101", told)
+    told = read(f"SELECT premium FROM {POLICY} WHERE id = 1")
+    check("who has it is named", "Rita Smith" in told, told)
+    db.guard("mode", POLICY, "log")
+    check("in mode log reading passes", read(f"SELECT premium FROM {POLICY} WHERE id = 2") == "200")
+    kinds = [one["kind"] for one in db.json("guard", "report", db.url)["bypasses"]]
+    check("... and is reported", "select" in kinds, kinds)
+    db.run("release", "policy/1", store=True)
+    for table in (CLAUSE, COVER, POLICY):
+        db.guard("remove", table)
+    told = db.sql(f"SELECT relrowsecurity OR relforcerowsecurity FROM pg_class WHERE relname = '{POLICY}';")
+    check("removing leaves no policy", told == "f" and db.sql("SELECT count(*) FROM pg_policy;") == "0", told)
+    db.sql(f"ALTER TABLE {POLICY} ENABLE ROW LEVEL SECURITY;")
+    db.guard("add", POLICY, "--type", "policy", "--reads")
+    check("a table with policies of its own is refused", db.code == 2 and "row level security of its own" in db.out, db.out)
+    db.sql(f"ALTER TABLE {POLICY} DISABLE ROW LEVEL SECURITY; DELETE FROM {POLICY} WHERE id = 3; UPDATE {POLICY} SET premium = 100 WHERE id = 1;"
+           f"DROP OWNED BY {reader}; DROP ROLE {reader}; DELETE FROM {db.ns}guard_log;")
+
+
 def locks(db):
     db.guard("add", COVER, "--parent", POLICY, "--link", "policy_id")
     check(f"{db.kind}: a member is guarded after its root", db.code != 0 and "is not guarded" in db.out, db.out)
@@ -187,6 +240,7 @@ def uninstall(db):
 
 for database in databases():
     install(database)
+    reads(database)
     locks(database)
     saves(database)
     probed(database)

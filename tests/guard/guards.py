@@ -85,7 +85,9 @@ def versions(db):
         answer = db.sql(f"TRUNCATE {T};")
         check(f"{db.kind}: refused: TRUNCATE", "1701" in answer, answer)
         check(f"{db.kind}: ... and no row is gone", len(db.rows(f"SELECT * FROM {T};")) == 3)
-    if db.kind == "mariadb":  # MySQL takes no local files unless its administrator allows it
+    if db.mysql:
+        if db.kind == "mysql":  # takes no local files unless its administrator allows it
+            db.sql("SET GLOBAL local_infile = 1;")
         with open(f"{scratch.name}/rows", "w", encoding="ascii") as f:
             f.write("1\t1\tx\t1\n")
         answer = db.sql(f"LOAD DATA LOCAL INFILE '{scratch.name}/rows' REPLACE INTO TABLE {T} (id, premium, holder, version);")
@@ -162,7 +164,7 @@ def step(db):
     told = db.sql(f"UPDATE {T} SET premium = 1 WHERE id = 1;")
     check(f"{db.kind}: ... refuses what does not count up", db.refused(told), told)
     told = db.sql(f"UPDATE {T} SET premium = 1, version = version + 1 WHERE id = 1;")
-    check(f"{db.kind}: ... and show says what it lets through", told == "" and "lets through" in db.guard("show"), told + db.out)
+    check(f"{db.kind}: ... and show says what it lets through", told == "" and "does not stop" in db.guard("show"), told + db.out)
     db.guard("remove", T)
 
 

@@ -77,7 +77,7 @@ static void a_wait_outlasts_a_busy_file(void **state)
     scene *s = scene_open_with("sqlite:", &(hf_leases_options){.pulse_us = 2 * SEC});
     sqlite3 *rival = rival_begin(s);
     expect(HF_TIMEOUT, elsewhere(s->a, "k", 0, &s->err), s->err);
-    expect_contains(s->err.message, "\"k\" is not to be had just now");
+    expect_contains(s->err.message, "\"k\" is not available now");
     expect_lacks(s->err.message, "held by");
     person waits = {.leases = s->a, .key = "k", .wait_us = 20 * SEC};
     person_start(&waits);

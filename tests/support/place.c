@@ -300,6 +300,7 @@ static void place_init(place *at, const char *url, size_t length, const place *b
     at->keeps = at->kind->keeps;
     at->own_file = at->kind->own_file;
     at->served = at->kind->clock != NULL;
+    at->drops_free = strstr(at->url, "memory:") != NULL || strstr(at->url, "sqlite:") != NULL;
     int scheme = (int)strcspn(at->url, ":");
     unsigned same = 1;
     for (size_t i = 0; i < count; i++)

@@ -21,6 +21,7 @@ typedef struct place {
     bool keeps;           /* what was closed is found again by the same URL */
     bool own_file;        /* each test has a SQLite file of its own */
     bool served;          /* it is behind a server of this process */
+    bool drops_free;      /* a free resource leaves no row (src/lock/rows.h) */
 } place;
 
 /* The places of this run; *count says how many. They live until the program ends. */

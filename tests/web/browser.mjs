@@ -24,9 +24,9 @@ export class Chromium {
     return it;
   }
 
-  // options: of playwright's newContext, as viewport, colorScheme, locale, timezoneId
+  // Nothing moves: what fades in would be judged half seen by axe. options: of playwright's newContext, as viewport, colorScheme, locale, timezoneId
   async person(options = {}) {
-    const context = await this.browser.newContext({ locale: "en-GB", timezoneId: "UTC", ...options });
+    const context = await this.browser.newContext({ locale: "en-GB", timezoneId: "UTC", reducedMotion: "reduce", ...options });
     context.setDefaultTimeout(20000);
     context.on("weberror", (web) => this.errors.push(String(web.error())));
     return context;

@@ -31,9 +31,10 @@ const audit_rule audit_rule_check_then_insert = {
     .name = "check-then-insert",
     .severity = AUDIT_HIGH,
     .confidence = AUDIT_HIGH,
-    .sentence = "A lock is looked for, then inserted, in two steps.",
+    .sentence = "A lock is looked up, then inserted, in two steps.",
     .why = "Two people who look at the same moment both find nothing and both insert.",
-    .holdfast = "holdfast.acquire decides in one step and says who holds it (docs/sql.md).",
+    .holdfast = "'holdfast acquire', or PUT /v1/locks/{type}/{id}, decides in one step and says "
+                "who holds it (docs/patterns.md).",
     .without = "Let a unique key decide: insert at once and take the violation as \"locked\".",
     .judge = insert_judge,
 };

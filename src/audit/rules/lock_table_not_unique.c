@@ -9,19 +9,19 @@ static void unique_judge(audit_run *run, const audit_rule *rule)
             audit_found(run, rule,
                         &(audit_finding){
                             .place = table->place, .table = table->name, .confidence = AUDIT_HIGH},
-                        "%.*s has no unique key of what is locked alone.", (int)table->name.size,
-                        table->name.at);
+                        "%.*s has no unique key over the locked resource alone.",
+                        (int)table->name.size, table->name.at);
 }
 
 const audit_rule audit_rule_lock_table_not_unique = {
     .name = "lock-table-not-unique",
     .severity = AUDIT_HIGH,
     .confidence = AUDIT_HIGH,
-    .sentence = "A table of locks accepts two locks on one thing.",
+    .sentence = "A lock table accepts two locks on one resource.",
     .why = "Two people who ask at the same time both get the lock: a key with the owner in it, or "
            "a mere row number, does not refuse the second.",
-    .holdfast = "Use holdfast's locks: holdfast install URL, then holdfast.acquire "
-                "(docs/patterns.md).",
+    .holdfast =
+        "Use holdfast's locks: 'holdfast install URL', then 'holdfast acquire' (docs/patterns.md).",
     .without = "Make the resource alone the primary key or UNIQUE, insert, and take the "
                "violation as \"locked\".",
     .judge = unique_judge,

@@ -25,9 +25,9 @@ const audit_rule audit_rule_lock_table_without_owner = {
     .name = "lock-table-without-owner",
     .severity = AUDIT_MEDIUM,
     .confidence = AUDIT_HIGH,
-    .sentence = "A table of locks has no owner.",
-    .why = "Nobody can tell whose lock it is: anyone may release it, and the one who waits can't "
-           "ask the one who holds it.",
+    .sentence = "A lock table does not record the owner.",
+    .why = "Nobody can tell whose lock it is: anyone can release it, and people who wait cannot "
+           "ask the holder.",
     .holdfast = "holdfast's locks belong to a session and a person, with a fence "
                 "(docs/patterns.md).",
     .without = "Add the owner (a session, not only a user) and compare it on release.",

@@ -56,9 +56,9 @@ const audit_rule audit_rule_member_past_root = {
     .name = "member-past-root",
     .severity = AUDIT_MEDIUM,
     .confidence = AUDIT_HIGH,
-    .sentence = "A part of an aggregate is changed past its root's version.",
-    .why = "Whoever edits the whole compares the root's version, which did not move: the change "
-           "of this part is overwritten, or the whole no longer adds up.",
+    .sentence = "A member of an aggregate is changed without its root's version.",
+    .why = "A person who edits the whole compares the root's version, which did not change: the "
+           "change of this member is overwritten, or the whole becomes inconsistent.",
     .holdfast = "Save members under the root's name: holdfast.save('order', root_id, version, "
                 "user) (docs/patterns.md).",
     .without = "In the same transaction, compare and move the root's version, or lock the root's "

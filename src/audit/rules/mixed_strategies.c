@@ -36,10 +36,10 @@ const audit_rule audit_rule_mixed_strategies = {
     .name = "mixed-strategies",
     .severity = AUDIT_HIGH,
     .confidence = AUDIT_HIGH,
-    .sentence = "One table is saved by versions and by locks that do not know of each other.",
+    .sentence = "One table is saved both by versions and by locks, which ignore each other.",
     .why = "Someone who read the record before this statement still holds a version that fits, "
            "saves, and overwrites what was written here.",
-    .holdfast = "Fix one policy for the type: holdfast type set TYPE --policy ...; the law then "
+    .holdfast = "Fix one policy for the type: holdfast type set TYPE --policy ...; holdfast then "
                 "refuses the other way.",
     .without = "Move the version in every statement that writes, also under FOR UPDATE.",
     .judge = mixed_judge,

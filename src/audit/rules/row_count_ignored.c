@@ -41,7 +41,7 @@ static void count_judge(audit_run *run, const audit_rule *rule)
                                      .declared = version->place,
                                      .table = statement->table->name,
                                      .confidence = AUDIT_HIGH},
-                    "%s %.*s compares %.*s, and nothing looks at the number of rows.",
+                    "%s %.*s compares %.*s, but the number of changed rows is ignored.",
                     sql->verb == SQL_UPDATE ? "UPDATE of" : "DELETE from",
                     (int)statement->table->name.size, statement->table->name.at,
                     (int)version->name.size, version->name.at);
@@ -52,7 +52,7 @@ const audit_rule audit_rule_row_count_ignored = {
     .name = "row-count-ignored",
     .severity = AUDIT_HIGH,
     .confidence = AUDIT_HIGH,
-    .sentence = "A conflict is not noticed: the number of rows is not looked at.",
+    .sentence = "A conflict goes unnoticed: the number of changed rows is ignored.",
     .why = "On a conflict the statement changes no row and reports success; the person believes "
            "that the work was saved.",
     .holdfast = "holdfast.save raises an error that can't be overlooked (docs/sql.md).",

@@ -40,7 +40,7 @@ const audit_rule audit_rule_timestamp_compared = {
     .name = "timestamp-compared",
     .severity = AUDIT_MEDIUM,
     .confidence = AUDIT_MEDIUM,
-    .sentence = "A time stands in for a version.",
+    .sentence = "A time is used as a version.",
     .why = "Times lose digits on the way through drivers, JSON and browsers, and two saves in one "
            "tick look alike: conflicts are missed, or reported where there are none.",
     .holdfast = "holdfast.save(type, id, version, user) compares a number (docs/patterns.md).",

@@ -33,7 +33,7 @@ const audit_rule audit_rule_version_not_moved = {
     .name = "version-not-moved",
     .severity = AUDIT_HIGH,
     .confidence = AUDIT_HIGH,
-    .sentence = "The version is compared and stays as it is.",
+    .sentence = "The version is compared but not changed.",
     .why = "Two people who read the same version both pass the comparison, and the second "
            "overwrites the first.",
     .holdfast = "holdfast.save(type, id, version, user) compares and counts in one step "

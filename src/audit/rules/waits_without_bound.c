@@ -26,7 +26,7 @@ static void wait_judge(audit_run *run, const audit_rule *rule)
             continue;
         audit_found(run, rule,
                     &(audit_finding){.place = {fact->file, fact->line}, .confidence = AUDIT_MEDIUM},
-                    "%s waits for as long as it takes.",
+                    "%s waits without a limit.",
                     advisory ? "pg_advisory_lock" : "GET_LOCK with -1");
     }
 }
@@ -35,7 +35,7 @@ const audit_rule audit_rule_waits_without_bound = {
     .name = "waits-without-bound",
     .severity = AUDIT_LOW,
     .confidence = AUDIT_MEDIUM,
-    .sentence = "A lock is waited for without a bound.",
+    .sentence = "The wait for a lock has no limit.",
     .why = "One holder that hangs stops everyone who asks, and each of them keeps a connection.",
     .holdfast = "A lease has a bound for waiting and one for holding: hf_lease_try_acquire, "
                 "holdfast run (docs/leases.md).",

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The last ends that a session asked for with a request id, kept in its row by stores that drop the
+ * row of a free resource: so that asking again finds what was done, and ends no newer hold.
+ *
+ * They are text, newest first, a line each: FENCE tab REQUEST tab TYPE tab ID. REQUEST is the
+ * request id, with a space and its scope where the op has one. TYPE and ID are empty for
+ * release-all. None of these can contain a tab or a newline. */
+#ifndef HF_LOCK_ENDS_H
+#define HF_LOCK_ENDS_H
+
+#include "base/arena.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HF_ENDS_MAX = 16 };
+
+typedef struct hf_end {
+    hf_slice request;
+    hf_slice type, id;
+    int64_t fence; /* of the grant that ended; in a question 0: whichever it was */
+} hf_end;
+
+bool hf_ends_have(hf_slice ends, const hf_end *end);
+
+/* Puts one in front; the oldest go when there are more than HF_ENDS_MAX. False: out of memory. */
+bool hf_ends_add(hf_arena *arena, hf_slice *ends, const hf_end *end);
+
+#endif

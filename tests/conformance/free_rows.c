@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Stores in which a free resource leaves no row (SQLite and memory): what is asked again after
+ * every kind of end ends no newer hold (P12), fences go on rising (P8), and no row is left. */
+#include "suite.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REMEMBERED = 16 };
+
+typedef void free_rows_end(world *w, const hf_credentials *alice, const hf_credentials *bob);
+
+static void free_rows_release(world *w, const hf_credentials *alice, const hf_credentials *bob)
+{
+    (void)bob;
+    done(w, RELEASE, BY(*alice), ON("policy", "1"), .request_id = "e1");
+}
+
+static void free_rows_release_two(world *w, const hf_credentials *alice, const hf_credentials *bob)
+{
+    (void)bob;
+    hf_batch *both = batch_of(w, 2);
+    add(both, RELEASE, BY(*alice), ON("policy", "1"), .request_id = "e1", .linked = true);
+    add(both, RELEASE, BY(*alice), ON("policy", "2"), .request_id = "e2");
+    run(w, both);
+    answer(both, 0, HF_OK);
+    answer(both, 1, HF_OK);
+}
+
+static void free_rows_release_all(world *w, const hf_credentials *alice, const hf_credentials *bob)
+{
+    (void)bob;
+    done(w, RELEASE_ALL, BY(*alice), .request_id = "e1");
+}
+
+static void free_rows_hand_over(world *w, const hf_credentials *alice, const hf_credentials *bob)
+{
+    done(w, HAND_OVER, BY(*alice), ON("policy", "1"), .target = bob->id, .request_id = "e1");
+}
+
+static void free_rows_force(world *w, const hf_credentials *alice, const hf_credentials *bob)
+{
+    (void)alice;
+    (void)bob;
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "e1");
+}
+
+static free_rows_end *const free_rows_ends[] = {free_rows_release, free_rows_release_two,
+                                                free_rows_release_all, free_rows_hand_over,
+                                                free_rows_force};
+
+/* Others take and release everything; a session ends, and its locks expire. */
+static void free_rows_use(world *w, const hf_credentials *other)
+{
+    static const char *const ids[] = {"1", "2"};
+    for (int i = 0; i < 2; i++) {
+        done(w, ACQUIRE, BY(*other), ON("policy", ids[i]), .ttl_us = i * SECOND);
+        if (i == 0)
+            done(w, RELEASE, BY(*other), ON("policy", ids[i]), .request_id = "other");
+    }
+    clock_forward(w, SECOND);
+    sweep_all(w, 0);
+}
+
+static void whatever_ended_a_hold_asked_again_ends_no_newer_one(world *w)
+{
+    if (!w->at->drops_free)
+        return;
+    for (size_t i = 0; i < sizeof free_rows_ends / sizeof *free_rows_ends; i++)
+        for (int used = 0; used < 2; used++) {
+            hf_credentials alice = person(w, "alice", NULL), bob = person(w, "bob", NULL),
+                           carol = person(w, "carol", NULL);
+            done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+            done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+            free_rows_ends[i](w, &alice, &bob);
+            done(w, RELEASE_ALL, BY(bob));
+            done(w, RELEASE_ALL, BY(alice)); /* without an id, it leaves no trace */
+            if (used)
+                free_rows_use(w, &carol);
+            int64_t one = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+            int64_t two = done(w, ACQUIRE, BY(alice), ON("policy", "2"))->locks[0].fence;
+            news_skip(w);
+            free_rows_ends[i](w, &alice, &bob);
+            news(w, 0);
+            done(w, HOLDS, BY(alice), ON("policy", "1"), .fence = one);
+            done(w, HOLDS, BY(alice), ON("policy", "2"), .fence = two);
+            done(w, CLOSE, BY(alice));
+            clock_forward(w, 2 * DAY); /* a forced release is remembered for a day */
+            sweep_all(w, 0);
+        }
+}
+
+/* The last ends of a session are remembered, and no more; a run is one of them. */
+static void a_session_remembers_its_last_ends(world *w)
+{
+    if (!w->at->drops_free)
+        return;
+    hf_credentials alice = person(w, "alice", NULL);
+    char id[8], request[8];
+    for (int i = 0; i <= REMEMBERED; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        snprintf(request, sizeof request, "r%d", i);
+        done(w, ACQUIRE, BY(alice), ON("policy", id));
+        if (i % 2 == 0) {
+            done(w, RELEASE, BY(alice), ON("policy", id), .request_id = request);
+            continue;
+        }
+        done(w, ACQUIRE, BY(alice), ON("page", id));
+        hf_batch *both = batch_of(w, 2);
+        add(both, RELEASE, BY(alice), ON("policy", id), .request_id = request, .linked = true);
+        add(both, RELEASE, BY(alice), ON("page", id), .request_id = request);
+        run(w, both);
+        answer(both, 1, HF_OK);
+    }
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "0"), .request_id = "r0");
+    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
+    done(w, RELEASE, BY(alice), ON("policy", "16"), .request_id = "r16");
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "15"), .request_id = "r16");
+}
+
+/* A run that is undone leaves no note: its releases are done when they are asked again. */
+static void a_run_that_was_undone_is_not_remembered(world *w)
+{
+    hf_credentials alice = person(w, "alice", NULL), bob = person(w, "bob", NULL);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, ACQUIRE, BY(bob), ON("policy", "2"));
+    hf_batch *both = batch_of(w, 2);
+    add(both, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1", .linked = true);
+    add(both, ACQUIRE, BY(alice), ON("policy", "2"), .request_id = "r1");
+    run(w, both);
+    answer(both, 0, HF_NOT_APPLIED);
+    done(w, HOLDS, BY(alice), ON("policy", "1"));
+    expect_int(done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks_count, 1);
+    refused(w, HF_NOT_HELD, HOLDS, BY(alice), ON("policy", "1"));
+}
+
+/* ---- the rows themselves ---- */
+
+static int64_t free_rows_ask(world *w, const char *query)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    expect_int(sqlite3_open(strchr(w->url, ':') + 1, &db), SQLITE_OK);
+    expect_int(sqlite3_prepare_v2(db, query, -1, &stmt, NULL), SQLITE_OK);
+    expect_int(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t number = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return number;
+}
+
+static void free_rows_expect(world *w, int64_t count)
+{
+    expect_int(free_rows_ask(w, "SELECT count(*) FROM holdfast_resource"), count);
+}
+
+static void the_last_end_of_a_resource_takes_its_row(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", NULL, HOUR),
+                   bob = person_idle(w, "bob", NULL, HOUR), carol = person(w, "carol", NULL);
+    done(w, ACQUIRE, BY(alice), ON("page", "1"), .mode = HF_SHARED);
+    done(w, ACQUIRE, BY(bob), ON("page", "1"), .mode = HF_SHARED, .ttl_us = MINUTE);
+    done(w, RELEASE, BY(alice), ON("page", "1"));
+    free_rows_expect(w, 1); /* Bob reads it */
+    clock_forward(w, MINUTE);
+    sweep_all(w, 0);
+    free_rows_expect(w, 0);
+
+    carol = person(w, "carol", NULL);
+    done(w, ACQUIRE, BY(carol), ON("page", "1"));
+    done(w, REQUEST, BY(bob), ON("page", "1"));
+    done(w, CLOSE, BY(carol));
+    free_rows_expect(w, 1); /* Bob asks for it */
+    done(w, CLOSE, BY(bob));
+    clock_forward(w, HF_KEEP_US + 1);
+    sweep_all(w, 0);
+    free_rows_expect(w, 0);
+
+    alice = person(w, "alice", NULL);
+    done(w, ACQUIRE, BY(alice), ON("page", "1"));
+    done(w, FORCE_RELEASE, ON("page", "1"), .actor = "root", .text = "why");
+    free_rows_expect(w, 0);
+    done(w, ACQUIRE, BY(alice), ON("page", "1"));
+    clock_forward(w, HOUR); /* the session dies */
+    sweep_all(w, 0);
+    free_rows_expect(w, 0);
+}
+
+/* The trace of a forced release stays for a day, over later ends; what was saved stays for good. */
+static void a_trace_and_a_version_keep_the_row(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", NULL, 3 * DAY);
+    done(w, ACQUIRE, BY(alice), ON("page", "1"));
+    done(w, FORCE_RELEASE, ON("page", "1"), .actor = "root", .text = "why", .request_id = "f1");
+    done(w, ACQUIRE, BY(alice), ON("page", "1"));
+    done(w, RELEASE, BY(alice), ON("page", "1"));
+    free_rows_expect(w, 1);
+    done(w, SAVE, ON("page", "2"), .user = "alice", .absent = true);
+    free_rows_expect(w, 2);
+    clock_forward(w, HF_KEEP_US + 1);
+    done(w, ACQUIRE, BY(alice), ON("page", "1"));
+    done(w, RELEASE, BY(alice), ON("page", "1"));
+    free_rows_expect(w, 1);
+}
+
+/* P8, over a restart and a clock set back; the row's `rev` begins with the fence. */
+static void a_row_made_again_goes_on_from_its_fence(world *w)
+{
+    hf_credentials alice = person(w, "alice", NULL);
+    int64_t fence = 0;
+    for (int i = 0; i < 4; i++) {
+        int64_t next = done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence;
+        expect_true(next > fence && free_rows_ask(w, "SELECT rev FROM holdfast_resource") >= next);
+        fence = next;
+        done(w, RENEW, BY(alice), ON("page", "1"));
+        done(w, RELEASE, BY(alice), ON("page", "1"));
+        clock_set(w, w->now_us - 10 * SECOND);
+        world_reopen(w);
+    }
+}
+
+/* A file of the version before gets what it lacks; free rows that it has go when they are used. */
+static void a_file_of_the_version_before_is_upgraded(world *w)
+{
+    hf_credentials alice = person(w, "alice", NULL);
+    const char *path = strchr(w->url, ':') + 1;
+    hf_store_close(w->store);
+    w->store = NULL;
+    sqlite3 *db = NULL;
+    hf_error err = {0};
+    expect_int(sqlite3_open(path, &db), SQLITE_OK);
+    expect_int(sqlite3_exec(db,
+                            "DROP INDEX holdfast__lock_by_session;"
+                            "ALTER TABLE holdfast_session DROP COLUMN ends;"
+                            "CREATE INDEX holdfast__lock_by_session ON holdfast_lock (session);"
+                            "INSERT INTO holdfast_resource (type, id, fence, rev) "
+                            "VALUES ('page', '1', 5000000000000000, 3);"
+                            "UPDATE holdfast_meta SET value = '1' WHERE name = 'schema'",
+                            NULL, NULL, NULL),
+               SQLITE_OK);
+    sqlite3_close(db);
+    expect(HF_OK, hf_store_open(w->url, &w->store, &err), err);
+    clock_set(w, w->now_us);
+    expect_true(done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence > 5000000000000000);
+    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
+    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
+    free_rows_expect(w, 0);
+}
+
+/* ---- beats ---- */
+
+/* A beat counts what lives, and tells what is over and who asks, whatever else is in its batch. */
+static void a_beat_with_many_locks_counts_them(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", NULL, HOUR), bob = person(w, "bob", NULL);
+    char id[8];
+    for (int i = 0; i < 20; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        done(w, ACQUIRE, BY(alice), ON("page", id), .ttl_us = i < 5 ? SECOND : i < 10 ? HOUR : 0);
+    }
+    expect_int(done(w, BEAT, BY(alice))->locks_count, 20);
+    clock_forward(w, SECOND);
+    done(w, REQUEST, BY(bob), ON("page", "12"), .text = "please");
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->locks_count, 15);
+    expect_int(beat->lost_count, 5);
+    expect_int(beat->requests_count, 1);
+    expect_text(beat->requests[0].resource.id, "12");
+
+    hf_batch *mixed = batch_of(w, 4);
+    add(mixed, BEAT, BY(bob));
+    add(mixed, FORCE_RELEASE, ON("page", "19"), .actor = "root", .text = "why");
+    add(mixed, BEAT, BY(alice));
+    add(mixed, RELEASE, BY(alice), ON("page", "18"));
+    run(w, mixed);
+    expect_int(answer(mixed, 2, HF_OK)->locks_count, 14);
+    expect_int(done(w, BEAT, BY(alice))->locks_count, 13);
+}
+
+static const suite_test free_rows_tests[] = {
+    TEST(whatever_ended_a_hold_asked_again_ends_no_newer_one),
+    TEST(a_session_remembers_its_last_ends),
+    TEST(a_run_that_was_undone_is_not_remembered),
+    TEST(a_beat_with_many_locks_counts_them),
+    TEST_FILE(the_last_end_of_a_resource_takes_its_row),
+    TEST_FILE(a_trace_and_a_version_keep_the_row),
+    TEST_FILE(a_row_made_again_goes_on_from_its_fence),
+    TEST_FILE(a_file_of_the_version_before_is_upgraded),
+};
+THEME(free_rows);
