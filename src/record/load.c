@@ -105,18 +105,46 @@ static hf_status load_root_now(rec_conn *conn, hf_unit *unit, rec_table *table, 
     return status;
 }
 
-static hf_status load_root(rec_conn *conn, hf_unit *unit, rec_table *table, const hf_field *key,
-                           const char *id, bool edit, hf_record **out, hf_error *err)
+/* A key may be found in another spelling, where case or blanks don't count for the database. Locks
+ * and stored versions have the row's own. */
+static hf_status load_spelled(rec_conn *conn, hf_unit *unit, const rec_table *table,
+                              hf_field key[REC_KEY_MAX], char id[HF_ID_SIZE], hf_error *err)
+{
+    hf_field *values = NULL;
+    bool there = false, words = false;
+    for (size_t i = 0; i < table->key_count; i++)
+        words = words || key[i].kind == HF_FIELD_TEXT;
+    if (!words)
+        return HF_OK;
+    hf_status status =
+        rec_select_one(conn, table, key, REC_PLAIN, &unit->arena, &values, &there, err);
+    if (status != HF_OK || !there)
+        return status;
+    rec_key_of(table, values, key);
+    return rec_key_format(table, values, id, err);
+}
+
+static hf_status load_root(rec_conn *conn, hf_unit *unit, rec_table *table, const hf_field *from,
+                           const char *name, bool edit, hf_record **out, hf_error *err)
 {
     hf_mode mode = HF_EXCLUSIVE;
     bool locks = rec_locks_to_read(table, &mode);
-    *out = rec_record_lookup(unit, table, id);
-    if (*out != NULL && !(edit && rec_locks_to_edit(table)))
-        return (*out)->gone ? load_missing(table, id, err) : HF_OK;
+    hf_field key[REC_KEY_MAX];
+    char id[HF_ID_SIZE] = "";
+    memcpy(key, from, table->key_count * sizeof *key);
+    hf_slice_copy(id, sizeof id, hf_slice_of(name));
     if (edit && rec_locks_to_edit(table)) {
         locks = true;
         mode = HF_EXCLUSIVE;
     }
+    if (locks || table->stored) {
+        hf_status spelled = load_spelled(conn, unit, table, key, id, err);
+        if (spelled != HF_OK)
+            return spelled;
+    }
+    *out = rec_record_lookup(unit, table, id);
+    if (*out != NULL && !(edit && rec_locks_to_edit(table)))
+        return (*out)->gone ? load_missing(table, id, err) : HF_OK;
     if (!locks)
         return load_root_now(conn, unit, table, key, id, out, err);
     hf_status status = hf_db_begin(conn->db, HF_READ_COMMITTED, false, err);

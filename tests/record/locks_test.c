@@ -131,6 +131,32 @@ static void stored_versions_move_with_the_record(void **state)
     scene_close(s);
 }
 
+/* Where case does not count for the database, two spellings are one row and one lock. */
+static void a_row_has_one_lock_however_its_key_is_spelled(void **state)
+{
+    (void)state;
+    scene *s = locks_open();
+    scene_run(s, "INSERT INTO {n}_folder (name, content) VALUES ('Taxes', 'a')");
+    hf_session *alice = scene_session(s, "alice"), *bob = scene_session(s, "bob");
+    hf_unit *hers = scene_unit_of(s, alice), *his = scene_unit_of(s, bob);
+    hf_record *record = NULL;
+    hf_record_info info;
+    bool same = hf_db_kind_of(s->db) != HF_DB_POSTGRES;
+    expect(same ? HF_OK : HF_NOT_FOUND, hf_unit_find(hers, "folder/TAXES", &record, &s->err),
+           s->err);
+    if (same) {
+        hf_record_describe(record, &info);
+        expect_text(info.resource, "folder/Taxes");
+        expect(HF_LOCKED, hf_unit_find(his, "folder/taxes", &record, &s->err), s->err);
+        expect_true(scene_find(hers, "folder/Taxes") == scene_find(hers, "folder/tAXES"));
+    }
+    hf_unit_free(hers);
+    hf_unit_free(his);
+    locks_end(alice);
+    locks_end(bob);
+    scene_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +164,7 @@ int main(void)
         cmocka_unit_test(editing_without_the_lock_is_refused),
         cmocka_unit_test(with_a_lock_and_a_version_both_are_checked),
         cmocka_unit_test(stored_versions_move_with_the_record),
+        cmocka_unit_test(a_row_has_one_lock_however_its_key_is_spelled),
     };
     return scene_main(tests, sizeof tests / sizeof *tests);
 }

@@ -34,6 +34,8 @@ static const char *const scene_schema =
     "NULL DEFAULT 1){engine};"
     "CREATE TABLE {n}_secret (id {ref} NOT NULL PRIMARY KEY, word VARCHAR(20)){engine};"
     "CREATE TABLE {n}_book (id {ref} NOT NULL PRIMARY KEY, title VARCHAR(20)){engine};"
+    "CREATE TABLE {n}_folder (name VARCHAR(20){nocase} NOT NULL PRIMARY KEY, content "
+    "VARCHAR(20)){engine};"
     "CREATE TABLE {n}_doctor (id {ref} NOT NULL PRIMARY KEY, on_call INTEGER NOT NULL, version "
     "INTEGER NOT NULL DEFAULT 1){engine};";
 
@@ -48,6 +50,7 @@ static const char *const scene_words[][4] = {
     {"{stamp}", "TIMESTAMPTZ", "timestamptz", "DATETIME(6)"},
     {"{bytes}", "BLOB", "bytea", "VARBINARY(100)"},
     {"{text}", "TEXT", "text", "TEXT"},
+    {"{nocase}", " COLLATE NOCASE", "", ""},
     {"{engine}", "", "", " ENGINE=InnoDB"},
 };
 
@@ -119,6 +122,7 @@ static const hf_table scene_described[] = {
     {.type = "policy", .version = "version", .policy = HF_POLICY_EXCLUSIVE_WRITE},
     {.type = "secret", .policy = HF_POLICY_EXCLUSIVE_READ},
     {.type = "book", .policy = HF_POLICY_READ_WRITE},
+    {.type = "folder", .policy = HF_POLICY_EXCLUSIVE_READ},
     {.type = "doctor", .version = "version"},
 };
 

@@ -265,6 +265,64 @@ static void what_is_not_there_stays_away_until_the_commit(void **state)
     scene_close(s);
 }
 
+/* ---- appends to one aggregate, with raw writers beside ---- */
+
+enum { APPENDERS = 16, APPENDS = 3 };
+
+typedef struct appender {
+    scene *s;
+    size_t done, refused;
+} appender;
+
+/* Adds an address; who is too late begins again with what is there by then. */
+static void *append_thread(void *context)
+{
+    appender *it = context;
+    hf_error err;
+    while (it->done < APPENDS) {
+        hf_unit *unit = scene_unit(it->s, "someone");
+        hf_record *address = NULL;
+        expect(HF_OK,
+               hf_unit_add(unit, scene_table(it->s, "address")->name,
+                           scene_find(unit, "customer/1"), &address, &err),
+               err);
+        scene_set(address, "city", HF_TEXT("Bern"));
+        if (schedules_commit(unit) == HF_OK)
+            it->done++;
+        else
+            it->refused++;
+        hf_unit_free(unit);
+    }
+    return NULL;
+}
+
+static void appends_of_many_are_all_there_and_count(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    appender all[APPENDERS] = {0};
+    pthread_t threads[APPENDERS];
+    char wanted[24];
+    int raw = 0;
+    scene_run(s, "INSERT INTO {n}_customer (id, name, visits) VALUES (1, 'x', 0)");
+    hf_db_patience(s->db, 10 * HF_DB_BUSY_US);
+    for (int i = 0; i < APPENDERS; i++) {
+        all[i].s = s;
+        assert_int_equal(pthread_create(&threads[i], NULL, append_thread, &all[i]), 0);
+    }
+    for (; raw < 5; raw++)
+        scene_run(s, "UPDATE {n}_customer SET visits = visits + 1, version = version + 1");
+    for (int i = 0; i < APPENDERS; i++)
+        pthread_join(threads[i], NULL);
+    snprintf(wanted, sizeof wanted, "%d", APPENDERS * APPENDS);
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_address"), wanted);
+    snprintf(wanted, sizeof wanted, "%d", 1 + APPENDERS * APPENDS + raw);
+    expect_text(scene_value(s, "SELECT version FROM {n}_customer"), wanted);
+    snprintf(wanted, sizeof wanted, "%d", raw);
+    expect_text(scene_value(s, "SELECT visits FROM {n}_customer"), wanted);
+    scene_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +330,7 @@ int main(void)
         cmocka_unit_test(write_skew_needs_a_premise_and_is_kept_out_by_it),
         cmocka_unit_test(commits_at_the_same_time_keep_their_premises),
         cmocka_unit_test(what_is_not_there_stays_away_until_the_commit),
+        cmocka_unit_test(appends_of_many_are_all_there_and_count),
     };
     return scene_main(tests, sizeof tests / sizeof *tests);
 }
