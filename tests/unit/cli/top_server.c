@@ -106,8 +106,8 @@ static void text_that_is_none_of_it_is_passed_over(void **state)
         "holdfast_http_requests_total{",
         "holdfast_http_requests_totals 5\nxholdfast_http_requests_total 5\n",
         "<html>no such page</html>",
-        "holdfast_batch_seconds_bucket{work=\"write\"} "
-        "5\nholdfast_batch_seconds_bucket{work=\"write\",le=\"",
+        ("holdfast_batch_seconds_bucket{work=\"write\"} 5\n"
+         "holdfast_batch_seconds_bucket{work=\"write\",le=\""),
         "{ {{{ }} 7",
     };
     (void)state;

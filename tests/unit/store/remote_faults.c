@@ -261,8 +261,8 @@ static void an_answer_that_lacks_its_rows_is_none(void **state)
     static const char *const bodies[] = {
         "{\"answers\":[{\"status\":\"ok\"}]}",
         "{\"answers\":[{\"status\":\"ok\",\"outcome\":\"granted\",\"locks_count\":1}]}",
-        "{\"answers\":[{\"status\":\"ok\",\"locks\":[],\"sessions\":[],\"types\":[],\"tokens\":[]}]"
-        "}",
+        ("{\"answers\":[{\"status\":\"ok\",\"locks\":[],\"sessions\":[],\"types\":[],"
+         "\"tokens\":[]}]}"),
     };
     scene s;
     scene_open(&s, "");
