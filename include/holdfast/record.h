@@ -229,7 +229,7 @@ HF_API HF_MUST_USE hf_status hf_unit_check(hf_unit *unit, hf_report **out, hf_er
  * have been hf_unit_edit, or it was lost. HF_RETRY, HF_BUSY: commit again. HF_UNSURE: it is not
  * known whether it was done; commit again, which finds out or stays HF_UNSURE. HF_INVALID: the
  * database refuses a value. After a refusal the unit is as it was; after HF_OK it stands at what
- * was saved, and the work may go on. */
+ * was saved, without premises, and the work may go on. */
 HF_API HF_MUST_USE hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_error *err);
 
 /* Takes over what others have saved, three ways by column: what only they have changed is theirs,

@@ -154,7 +154,8 @@ static void bulk_names(const bulk_work *work, hf_buffer *out)
     }
 }
 
-/* The rows as a table u. SQLite has it before the statement, as WITH. */
+/* The rows as a table u. SQLite has it before the statement, as WITH; its parameters have no
+ * numbers there, for SQLite keeps those in a list that it searches for each. */
 static void bulk_source(const bulk_work *work, hf_buffer *out)
 {
     rec_dialect dialect = work->base.conn->tables->dialect;
@@ -181,11 +182,11 @@ static void bulk_with(const bulk_work *work, hf_buffer *out, size_t rows)
     hf_buffer_print(out, ") AS (VALUES ");
     for (size_t row = 0; row < rows; row++)
         for (size_t i = 0; i < work->width; i++)
-            hf_buffer_print(out, "%s?%zu%s",
+            hf_buffer_print(out, "%s?%s",
                             i > 0     ? ","
                             : row > 0 ? ",("
                                       : "(",
-                            row * work->width + i + 1, i + 1 == work->width ? ")" : "");
+                            i + 1 == work->width ? ")" : "");
     hf_buffer_print(out, ") ");
 }
 

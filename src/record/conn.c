@@ -130,8 +130,14 @@ hf_status rec_conn_store(rec_conn *conn, hf_error *err)
  * says why). If it can't be done now, the next commit does it. */
 void rec_conn_tidy(rec_conn *conn)
 {
-    if (conn->tables->checkpointer == NULL || hf_db_log_pages(conn->db) < CONN_LOG_PAGES)
+    if (conn->tables->checkpointer == NULL)
         return;
+    int log = hf_db_log_pages(conn->db);
+    if (conn->tidy_at == 0 || log < CONN_LOG_PAGES)
+        conn->tidy_at = CONN_LOG_PAGES;
+    if (log < conn->tidy_at)
+        return;
+    conn->tidy_at = log + CONN_LOG_PAGES / 4; /* readers may keep the log as it is for a while */
     hf_db_patience(conn->db, 0);
     if (hf_db_begin(conn->db, HF_READ_COMMITTED, false, NULL) == HF_OK) {
         (void)hf_db_checkpoint(conn->tables->checkpointer, NULL);

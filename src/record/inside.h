@@ -133,6 +133,7 @@ typedef struct rec_conn {
     size_t statements_count;
     hf_store *store; /* holdfast on this connection; made when first needed */
     hf_batch *batch;
+    int tidy_at; /* SQLite: pages of the log at which it is copied next */
 } rec_conn;
 
 hf_status rec_conn_take(hf_tables *tables, rec_conn **out, hf_error *err);
