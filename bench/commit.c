@@ -5,8 +5,8 @@
 #include "bench.h"
 #include "ours.h"
 
-#include <server/committer.h>
-#include <server/completions.h>
+#include <server/commit/committer.h>
+#include <server/commit/jobs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>

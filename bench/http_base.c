@@ -6,8 +6,8 @@
 #include "park.h"
 
 #include <event2/event.h>
-#include <server/address.h>
-#include <server/http.h>
+#include <server/http/http.h>
+#include <server/http/listeners.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     struct event_base *base = event_base_new_with_config(config);
     struct event *input =
         event_new(base, STDIN_FILENO, EV_READ | EV_PERSIST, http_base_on_input, base);
-    http_settings settings = {
+    http_settings wanted = {
         .base = base,
         .limits = &framing_usual,
         .handle = http_base_on_request,
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     hf_error err = {.message = "That is no address."};
     address at;
     int fd;
-    if (http_new(&settings, &h, &err) != HF_OK || !address_read(where, &at) ||
+    if (http_new(&wanted, &h, &err) != HF_OK || !address_read(where, &at) ||
         address_listen(&at, 0, &fd, &err) != HF_OK ||
         http_listen(h, fd, tls.key == NULL ? NULL : &tls, &err) != HF_OK) {
         fprintf(stderr, "%s\n", err.message);

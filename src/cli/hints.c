@@ -38,19 +38,20 @@ static void name_target(const listener *one, target *out)
              by_path ? one->name + 5 : "");
 }
 
-static bool has_file(const first_token *token)
+static bool has_file(const bootstrap_token *token)
 {
     return token->outcome == FIRST_MADE || token->outcome == FIRST_KNOWN;
 }
 
-static void print_token(const settings *s, const first_token *token)
+static void print_token(const settings *s, const bootstrap_token *token)
 {
     hf_token_key key;
     if (!has_file(token)) {
         printf("The store has tokens already.\n");
         return;
     }
-    if (s->print_token && isatty(STDOUT_FILENO) && first_secret(token->path, &key, NULL) == HF_OK) {
+    if (s->print_token && isatty(STDOUT_FILENO) &&
+        bootstrap_secret(token->path, &key, NULL) == HF_OK) {
         printf("The admin token, which may do everything: %s\nIt is also in %s.\n", key.secret,
                token->path);
         hf_token_clear(&key);
@@ -59,7 +60,7 @@ static void print_token(const settings *s, const first_token *token)
     printf("The admin token, which may do everything, is in %s.\n", token->path);
 }
 
-static void print_lines(const target *t, const first_token *token)
+static void print_lines(const target *t, const bootstrap_token *token)
 {
     const char *o = t->options, *url = t->url;
     printf("\nTwo people, one record (paste this into another terminal):\n\n");
@@ -86,7 +87,7 @@ static void print_lines(const target *t, const first_token *token)
 }
 
 /* With the admin token by this server; without it by the store itself. */
-static void print_create(const settings *s, const target *t, const first_token *token)
+static void print_create(const settings *s, const target *t, const bootstrap_token *token)
 {
     char store[HF_URL_MAX + 1];
     printf("A token for a program of yours:\n\n  '%s' token create --name shop --role use --role "

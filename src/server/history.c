@@ -66,7 +66,7 @@ static void history_take(history *h)
     history_add(&h->rings[HISTORY_DAY], &h->minute);
     h->minute = (history_sample){0};
     h->gathered = 0;
-    census_count(h->settings.census);
+    live_counts_count(h->settings.live_counts);
 }
 
 static void history_tick(evutil_socket_t fd, short what, void *context)

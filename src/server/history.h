@@ -7,7 +7,7 @@
 #define HF_SERVER_HISTORY_H
 
 #include "base/buffer.h"
-#include "server/census.h"
+#include "server/live_counts.h"
 #include "server/metrics.h"
 
 typedef struct history history;
@@ -17,8 +17,8 @@ typedef enum history_span { HISTORY_HOUR, HISTORY_DAY, HISTORY_SPANS } history_s
 typedef struct history_settings {
     struct event_base *base;
     metrics *metrics;
-    census *census;      /* asked for a count once a minute, whoever looks */
-    int64_t interval_us; /* 0: HISTORY_INTERVAL_US */
+    live_counts *live_counts; /* asked for a count once a minute, whoever looks */
+    int64_t interval_us;      /* 0: HISTORY_INTERVAL_US */
 } history_settings;
 
 #define HISTORY_INTERVAL_US INT64_C(5000000)

@@ -60,7 +60,7 @@ static size_t log_room(const line *l)
 
 /* The next character as it may stand in a line: itself, or its escape. How many bytes of the text
  * it was. */
-static size_t next_character(const char *text, char out[8])
+static size_t log_next_character(const char *text, char out[8])
 {
     uint32_t value = 0;
     size_t size = hf_utf8_decode(text, strlen(text), &value);
@@ -82,7 +82,7 @@ static void log_add_escaped(line *l, const char *text, bool sentence)
 {
     char character[8];
     while (*text != '\0') {
-        size_t size = next_character(text, character);
+        size_t size = log_next_character(text, character);
         if (sentence && (*text == '"' || *text == '\\'))
             snprintf(character, sizeof character, "%c", *text);
         if (strlen(character) + 3 > log_room(l)) {
@@ -101,13 +101,13 @@ static void log_add_quoted(line *l, const char *text)
     log_add_text(l, "\"");
 }
 
-static bool needs_quotes(const char *text)
+static bool log_needs_quotes(const char *text)
 {
     return text[0] == '\0' || strpbrk(text, " =\"\\") != NULL ||
            !hf_text_is_clean(text, strlen(text));
 }
 
-static void add_field(line *l, const log_field *field)
+static void log_add_field(line *l, const log_field *field)
 {
     char number[24];
     if (log_room(l) < strlen(field->key) + LEAST + sizeof number)
@@ -124,7 +124,7 @@ static void add_field(line *l, const log_field *field)
     }
     if (field->text == NULL)
         log_add_text(l, number);
-    else if (l->json || needs_quotes(field->text))
+    else if (l->json || log_needs_quotes(field->text))
         log_add_quoted(l, field->text);
     else
         log_add_escaped(l, field->text, false);
@@ -158,13 +158,13 @@ static void log_make(line *l, const log_sink *to, log_level level, const char *s
         log_add_escaped(l, sentence, true);
     }
     for (; fields->key != NULL; fields++)
-        add_field(l, fields);
+        log_add_field(l, fields);
     log_add_text(l, l->json ? "}\n" : "\n");
 }
 
 /* ---- writing it ---- */
 
-static bool has_room(log_sink *to)
+static bool log_has_room(log_sink *to)
 {
     struct pollfd one = {.fd = to->fd, .events = POLLOUT};
     int ready;
@@ -179,7 +179,7 @@ static bool has_room(log_sink *to)
 static bool log_write_bytes(log_sink *to, const char *bytes, size_t size)
 {
     ssize_t done;
-    if (!has_room(to))
+    if (!log_has_room(to))
         return false;
     do
         done = to->socket ? send(to->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -190,7 +190,7 @@ static bool log_write_bytes(log_sink *to, const char *bytes, size_t size)
     return done > 0;
 }
 
-static bool tell_dropped(log_sink *to)
+static bool log_tell_dropped(log_sink *to)
 {
     line l;
     uint64_t count = to->untold;
@@ -212,7 +212,7 @@ void log_write(log_sink *to, log_level level, const char *sentence, const log_fi
     pthread_mutex_lock(&to->mutex);
     bool ready = !to->broken_off || log_write_bytes(to, "\n", 1);
     if (ready && to->untold > 0)
-        ready = tell_dropped(to);
+        ready = log_tell_dropped(to);
     to->stuck = !ready || !log_write_bytes(to, l.text, l.used);
     to->dropped += to->stuck;
     to->untold += to->stuck;
@@ -223,7 +223,7 @@ void log_write(log_sink *to, log_level level, const char *sentence, const log_fi
 
 /* JOURNAL_STREAM is "DEVICE:INODE" of what journald reads; it may be inherited by a program whose
  * stderr leads elsewhere. */
-static bool is_journal(const struct stat *file, const char *stream)
+static bool log_is_journal(const struct stat *file, const char *stream)
 {
     char own[48];
     snprintf(own, sizeof own, "%ju:%ju", (uintmax_t)file->st_dev, (uintmax_t)file->st_ino);
@@ -235,7 +235,7 @@ void log_init(log_sink *to, int fd, bool json, log_level least, const char *jour
     struct stat file = {0};
     bool known = fstat(fd, &file) == 0;
     *to = (log_sink){.fd = fd, .json = json, .least = least};
-    to->journal = known && is_journal(&file, journal_stream);
+    to->journal = known && log_is_journal(&file, journal_stream);
     to->socket = known && S_ISSOCK(file.st_mode);
     pthread_mutex_init(&to->mutex, NULL);
 }

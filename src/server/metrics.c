@@ -42,7 +42,7 @@ void metrics_free(metrics *m)
 
 /* ---- what happens ---- */
 
-static type_counts *label_of(metrics *m, const char *type)
+static type_counts *metrics_label_of(metrics *m, const char *type)
 {
     for (size_t i = 0; i < m->types_count; i++)
         if (strcmp(m->types[i].name, type) == 0)
@@ -56,11 +56,11 @@ static void metrics_add_label(metrics *m, const char *type)
     snprintf(label->name, sizeof label->name, "%s", type);
 }
 
-/* Types that are saved without locks are in no census: they get their label here. */
+/* Types that are saved without locks are not in the live counts: they get their label here. */
 static void metrics_note_saved(metrics *m, const char *type)
 {
     if (m->types_count < METRICS_TYPES_MAX && strcmp(type, METRICS_OTHER) != 0 &&
-        label_of(m, type) == NULL)
+        metrics_label_of(m, type) == NULL)
         metrics_add_label(m, type);
 }
 
@@ -82,9 +82,9 @@ static bool metrics_is_refusal(const hf_op *op, bool in_run)
     }
 }
 
-static void count_refused(metrics *m, const char *type)
+static void metrics_count_refused(metrics *m, const char *type)
 {
-    type_counts *label = type == NULL ? NULL : label_of(m, type);
+    type_counts *label = type == NULL ? NULL : metrics_label_of(m, type);
     (label != NULL ? label : &m->other)->refused++;
 }
 
@@ -99,11 +99,11 @@ void metrics_ops(metrics *m, const hf_op *ops, size_t count)
         if (op->kind == HF_OP_SAVE && status == HF_OK)
             metrics_note_saved(m, op->type);
         if (metrics_is_refusal(op, op->linked || (i > 0 && ops[i - 1].linked)))
-            count_refused(m, op->type);
+            metrics_count_refused(m, op->type);
     }
 }
 
-static unsigned method_index(const char *method)
+static unsigned metrics_method_index(const char *method)
 {
     unsigned i = 0;
     while (i < METHODS - 1 && strcmp(metrics_methods[i], method) != 0)
@@ -111,7 +111,7 @@ static unsigned method_index(const char *method)
     return i;
 }
 
-static unsigned time_index(int64_t us)
+static unsigned metrics_time_index(int64_t us)
 {
     unsigned i = 0;
     while (i < METRICS_TIMES && us > metrics_times_us[i])
@@ -123,8 +123,9 @@ void metrics_http(metrics *m, size_t route, const char *method, int code, int64_
 {
     route_counts *at = &m->routes[route < m->routes_count ? route : m->routes_count];
     int class = code / 100 - 1;
-    at->answers[method_index(method)][class >= 0 && class < CLASSES ? class : CLASSES - 1]++;
-    at->times[time_index(took_us)]++;
+    at->answers[metrics_method_index(method)]
+               [class >= 0 && class < CLASSES ? class : CLASSES - 1]++;
+    at->times[metrics_time_index(took_us)]++;
     at->sum_us += took_us > 0 ? (uint64_t)took_us : 0;
     at->count++;
 }
@@ -150,50 +151,52 @@ void metrics_incident(metrics *m, const char *what)
 
 /* ---- what lives ---- */
 
-static bool metrics_knows(const hf_answer *census, const char *type)
+static bool metrics_knows(const hf_answer *live_counts, const char *type)
 {
-    return !census->more || (census->counts_count > 0 &&
-                             strcmp(type, census->counts[census->counts_count - 1].type) <= 0);
+    return !live_counts->more ||
+           (live_counts->counts_count > 0 &&
+            strcmp(type, live_counts->counts[live_counts->counts_count - 1].type) <= 0);
 }
 
 /* The type without a label of which most locks live; the first of several. */
-static const hf_count *most_used(metrics *m, const hf_answer *census)
+static const hf_count *metrics_most_used(metrics *m, const hf_answer *live_counts)
 {
     const hf_count *most = NULL;
-    for (size_t i = 0; i < census->counts_count; i++) {
-        const hf_count *it = &census->counts[i];
+    for (size_t i = 0; i < live_counts->counts_count; i++) {
+        const hf_count *it = &live_counts->counts[i];
         bool first = it->locks > (most == NULL ? 0 : most->locks);
-        if (first && label_of(m, it->type) == NULL && strcmp(it->type, METRICS_OTHER) != 0)
+        if (first && metrics_label_of(m, it->type) == NULL && strcmp(it->type, METRICS_OTHER) != 0)
             most = it;
     }
     return most;
 }
 
-static void give_labels(metrics *m, const hf_answer *census)
+static void metrics_give_labels(metrics *m, const hf_answer *live_counts)
 {
     const hf_count *next;
-    while (m->types_count < METRICS_TYPES_MAX && (next = most_used(m, census)) != NULL)
+    while (m->types_count < METRICS_TYPES_MAX && (next = metrics_most_used(m, live_counts)) != NULL)
         metrics_add_label(m, next->type);
 }
 
-void metrics_count(metrics *m, const hf_answer *census)
+void metrics_count(metrics *m, const hf_answer *live_counts)
 {
     uint64_t labelled = 0;
-    give_labels(m, census);
+    metrics_give_labels(m, live_counts);
     for (size_t i = 0; i < m->types_count; i++) {
         m->types[i].locks = 0;
-        m->types[i].counted = metrics_knows(census, m->types[i].name);
+        m->types[i].counted = metrics_knows(live_counts, m->types[i].name);
     }
-    for (size_t i = 0; i < census->counts_count; i++) {
-        type_counts *label = label_of(m, census->counts[i].type);
+    for (size_t i = 0; i < live_counts->counts_count; i++) {
+        type_counts *label = metrics_label_of(m, live_counts->counts[i].type);
         if (label == NULL)
             continue;
-        label->locks = census->counts[i].locks;
+        label->locks = live_counts->counts[i].locks;
         labelled += label->locks;
     }
-    m->other.locks = (uint64_t)census->total_locks > labelled ? census->total_locks - labelled : 0;
-    m->total_sessions = census->total_sessions;
-    m->census_at_us = census->now_us;
+    m->other.locks =
+        (uint64_t)live_counts->total_locks > labelled ? live_counts->total_locks - labelled : 0;
+    m->total_sessions = live_counts->total_sessions;
+    m->census_at_us = live_counts->now_us;
     m->has_census = true;
 }
 

@@ -14,8 +14,8 @@
 #define HF_SERVER_METRICS_H
 
 #include "base/buffer.h"
-#include "server/committer.h"
-#include "server/sweeper.h"
+#include "server/commit/committer.h"
+#include "server/commit/sweeper.h"
 
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_OTHER                                                                              \
@@ -72,7 +72,7 @@ void metrics_refused(metrics *m, metrics_refusal why);
  * text, not from outside. */
 void metrics_incident(metrics *m, const char *what);
 
-/* The locks and sessions that live: the answer to an HF_OP_COUNT. census.h asks for it. */
+/* The locks and sessions that live: the answer to an HF_OP_COUNT. live_counts.h asks for it. */
 void metrics_count(metrics *m, const hf_answer *answer);
 
 /* All types together, since the server started; locks and sessions as they were last counted. */

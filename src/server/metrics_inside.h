@@ -26,7 +26,7 @@ typedef struct type_counts {
     char name[HF_TYPE_SIZE];
     uint64_t refused;
     uint64_t locks;
-    bool counted; /* by the last census: `locks` is true */
+    bool counted; /* by the last count: `locks` is true */
 } type_counts;
 
 typedef struct incident_counts {

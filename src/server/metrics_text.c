@@ -5,12 +5,67 @@
 #include "server/metrics_inside.h"
 
 #include "base/error.h"
-#include "server/process.h"
 
+#include <dirent.h>
 #include <holdfast/holdfast.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* ---- the process: /proc on Linux, and what every Unix has ---- */
+
+/* What is not known is 0. */
+typedef struct process_look {
+    uint64_t open_fds;
+    uint64_t max_fds;
+    uint64_t resident_bytes;
+    int64_t cpu_us;
+} process_look;
+
+static uint64_t metrics_count_fds(void)
+{
+    uint64_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder == NULL)
+        return 0;
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count - 1; /* the folder's own */
+}
+
+static uint64_t metrics_resident_bytes(void)
+{
+    uint64_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%*u %" SCNu64, &pages) != 1)
+        pages = 0;
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int64_t metrics_in_us(struct timeval time)
+{
+    return time.tv_sec * INT64_C(1000000) + time.tv_usec;
+}
+
+static void process_read(process_look *out)
+{
+    struct rlimit limit = {0};
+    struct rusage usage = {0};
+    *out =
+        (process_look){.open_fds = metrics_count_fds(), .resident_bytes = metrics_resident_bytes()};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        out->max_fds = limit.rlim_cur;
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        out->cpu_us = metrics_in_us(usage.ru_utime) + metrics_in_us(usage.ru_stime);
+}
+
+/* ---- families ---- */
 
 /* clang-format off */
 #define FAMILIES(X) \
@@ -106,109 +161,113 @@ static void metrics_text_add_name(hf_buffer *out, enum family f, const char *suf
     hf_buffer_print(out, "%s ", labels != NULL ? "}" : "");
 }
 
-static void add_count(hf_buffer *out, enum family f, const char *suffix, const label *labels,
-                      uint64_t value)
+static void metrics_add_count(hf_buffer *out, enum family f, const char *suffix,
+                              const label *labels, uint64_t value)
 {
     metrics_text_add_name(out, f, suffix, labels);
     hf_buffer_print(out, "%" PRIu64 "\n", value);
 }
 
-static void write_seconds(uint64_t us, char out[32])
+static void metrics_write_seconds(uint64_t us, char out[32])
 {
     snprintf(out, 32, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
 }
 
-static void add_seconds(hf_buffer *out, enum family f, const char *suffix, const label *labels,
-                        uint64_t us)
+static void metrics_add_seconds(hf_buffer *out, enum family f, const char *suffix,
+                                const label *labels, uint64_t us)
 {
     char text[32];
-    write_seconds(us, text);
+    metrics_write_seconds(us, text);
     metrics_text_add_name(out, f, suffix, labels);
     hf_buffer_print(out, "%s\n", text);
 }
 
 /* A family of one series without labels. */
-static void add_single(hf_buffer *out, enum family f, uint64_t value)
+static void metrics_add_single(hf_buffer *out, enum family f, uint64_t value)
 {
     metrics_text_begin(out, f);
-    add_count(out, f, "", NULL, value);
+    metrics_add_count(out, f, "", NULL, value);
 }
 
-static void add_single_time(hf_buffer *out, enum family f, int64_t us)
+static void metrics_add_single_time(hf_buffer *out, enum family f, int64_t us)
 {
     metrics_text_begin(out, f);
-    add_seconds(out, f, "", NULL, us > 0 ? (uint64_t)us : 0);
+    metrics_add_seconds(out, f, "", NULL, us > 0 ? (uint64_t)us : 0);
 }
 
 /* ---- ops and callers ---- */
 
-static void add_ops(hf_buffer *out, const metrics *m)
+static void metrics_add_ops(hf_buffer *out, const metrics *m)
 {
     metrics_text_begin(out, OPS);
     for (unsigned kind = 0; kind < HF_OP_KINDS; kind++)
         for (unsigned status = 0; status < HF_STATUS_COUNT; status++)
             if (m->ops[kind][status] > 0 || status == HF_OK)
-                add_count(out, OPS, "",
-                          LABELS({"op", hf_op_kind_name((hf_op_kind)kind)},
-                                 {"status", hf_status_wire((hf_status)status)}),
-                          m->ops[kind][status]);
+                metrics_add_count(out, OPS, "",
+                                  LABELS({"op", hf_op_kind_name((hf_op_kind)kind)},
+                                         {"status", hf_status_wire((hf_status)status)}),
+                                  m->ops[kind][status]);
 }
 
-static void add_refusals(hf_buffer *out, const metrics *m)
+static void metrics_add_refusals(hf_buffer *out, const metrics *m)
 {
     metrics_text_begin(out, REFUSED);
     for (size_t i = 0; i < m->types_count; i++)
-        add_count(out, REFUSED, "", LABELS({"type", m->types[i].name}), m->types[i].refused);
-    add_count(out, REFUSED, "", LABELS({"type", METRICS_OTHER}), m->other.refused);
+        metrics_add_count(out, REFUSED, "", LABELS({"type", m->types[i].name}),
+                          m->types[i].refused);
+    metrics_add_count(out, REFUSED, "", LABELS({"type", METRICS_OTHER}), m->other.refused);
     metrics_text_begin(out, TURNED_AWAY);
     for (unsigned i = 0; i < METRICS_REFUSALS; i++)
-        add_count(out, TURNED_AWAY, "", LABELS({"reason", metrics_refusals[i]}), m->refused[i]);
+        metrics_add_count(out, TURNED_AWAY, "", LABELS({"reason", metrics_refusals[i]}),
+                          m->refused[i]);
 }
 
 /* ---- HTTP ---- */
 
-static void add_answers(hf_buffer *out, const route_counts *route)
+static void metrics_add_answers(hf_buffer *out, const route_counts *route)
 {
     static const char *const classes[CLASSES] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
     for (unsigned i = 0; i < METHODS; i++)
         for (unsigned j = 0; j < CLASSES; j++)
             if (route->answers[i][j] > 0)
-                add_count(out, REQUESTS, "",
-                          LABELS({"route", route->name}, {"method", metrics_methods[i]},
-                                 {"code", classes[j]}),
-                          route->answers[i][j]);
+                metrics_add_count(out, REQUESTS, "",
+                                  LABELS({"route", route->name}, {"method", metrics_methods[i]},
+                                         {"code", classes[j]}),
+                                  route->answers[i][j]);
 }
 
-static void add_times(hf_buffer *out, const route_counts *route)
+static void metrics_add_times(hf_buffer *out, const route_counts *route)
 {
     uint64_t below = 0;
     for (unsigned i = 0; i < METRICS_TIMES; i++) {
         char bound[32];
         snprintf(bound, sizeof bound, "%g", (double)metrics_times_us[i] / 1e6);
         below += route->times[i];
-        add_count(out, TIMES, "_bucket", LABELS({"route", route->name}, {"le", bound}), below);
+        metrics_add_count(out, TIMES, "_bucket", LABELS({"route", route->name}, {"le", bound}),
+                          below);
     }
-    add_count(out, TIMES, "_bucket", LABELS({"route", route->name}, {"le", "+Inf"}), route->count);
-    add_seconds(out, TIMES, "_sum", LABELS({"route", route->name}), route->sum_us);
-    add_count(out, TIMES, "_count", LABELS({"route", route->name}), route->count);
+    metrics_add_count(out, TIMES, "_bucket", LABELS({"route", route->name}, {"le", "+Inf"}),
+                      route->count);
+    metrics_add_seconds(out, TIMES, "_sum", LABELS({"route", route->name}), route->sum_us);
+    metrics_add_count(out, TIMES, "_count", LABELS({"route", route->name}), route->count);
 }
 
-static void add_http(hf_buffer *out, const metrics *m, const metrics_look *look)
+static void metrics_add_http(hf_buffer *out, const metrics *m, const metrics_look *look)
 {
     metrics_text_begin(out, REQUESTS);
     for (size_t i = 0; i <= m->routes_count; i++)
-        add_answers(out, &m->routes[i]);
+        metrics_add_answers(out, &m->routes[i]);
     metrics_text_begin(out, TIMES);
     for (size_t i = 0; i <= m->routes_count; i++)
         if (m->routes[i].count > 0)
-            add_times(out, &m->routes[i]);
-    add_single(out, CONNECTIONS, look->connections);
-    add_single(out, OPEN, look->requests);
+            metrics_add_times(out, &m->routes[i]);
+    metrics_add_single(out, CONNECTIONS, look->connections);
+    metrics_add_single(out, OPEN, look->requests);
     metrics_text_begin(out, INCIDENTS);
     for (size_t i = 0; i < m->incidents_count; i++)
-        add_count(out, INCIDENTS, "", LABELS({"what", m->incidents[i].what}),
-                  m->incidents[i].count);
-    add_count(out, INCIDENTS, "", LABELS({"what", METRICS_OTHER}), m->incidents_other);
+        metrics_add_count(out, INCIDENTS, "", LABELS({"what", m->incidents[i].what}),
+                          m->incidents[i].count);
+    metrics_add_count(out, INCIDENTS, "", LABELS({"what", METRICS_OTHER}), m->incidents_other);
 }
 
 /* ---- the committer ---- */
@@ -216,118 +275,123 @@ static void add_http(hf_buffer *out, const metrics *m, const metrics_look *look)
 /* Its buckets are powers of two; of the times those are told that matter, 16 us to 17 s. */
 enum { TIMES_FIRST = 3, TIMES_LAST = 23 };
 
-static void add_sizes(hf_buffer *out, const char *work, const committer_counts *counts)
+static void metrics_add_sizes(hf_buffer *out, const char *work, const committer_counts *counts)
 {
     uint64_t below = 0;
     for (unsigned i = 0; i + 1 < COMMITTER_SIZES; i++) {
         char bound[32];
         snprintf(bound, sizeof bound, "%u", (2U << i) - 1);
         below += counts->sizes[i];
-        add_count(out, BATCH_OPS, "_bucket", LABELS({"work", work}, {"le", bound}), below);
+        metrics_add_count(out, BATCH_OPS, "_bucket", LABELS({"work", work}, {"le", bound}), below);
     }
-    add_count(out, BATCH_OPS, "_bucket", LABELS({"work", work}, {"le", "+Inf"}), counts->batches);
-    add_count(out, BATCH_OPS, "_sum", LABELS({"work", work}), counts->ops);
-    add_count(out, BATCH_OPS, "_count", LABELS({"work", work}), counts->batches);
+    metrics_add_count(out, BATCH_OPS, "_bucket", LABELS({"work", work}, {"le", "+Inf"}),
+                      counts->batches);
+    metrics_add_count(out, BATCH_OPS, "_sum", LABELS({"work", work}), counts->ops);
+    metrics_add_count(out, BATCH_OPS, "_count", LABELS({"work", work}), counts->batches);
 }
 
-static void add_durations(hf_buffer *out, const char *work, const committer_counts *counts)
+static void metrics_add_durations(hf_buffer *out, const char *work, const committer_counts *counts)
 {
     uint64_t below = 0;
     for (unsigned i = 0; i <= TIMES_LAST; i++) {
         char bound[32];
-        write_seconds(UINT64_C(2) << i, bound);
+        metrics_write_seconds(UINT64_C(2) << i, bound);
         below += counts->times[i];
         if (i >= TIMES_FIRST)
-            add_count(out, BATCH_TIME, "_bucket", LABELS({"work", work}, {"le", bound}), below);
+            metrics_add_count(out, BATCH_TIME, "_bucket", LABELS({"work", work}, {"le", bound}),
+                              below);
     }
-    add_count(out, BATCH_TIME, "_bucket", LABELS({"work", work}, {"le", "+Inf"}), counts->batches);
-    add_seconds(out, BATCH_TIME, "_sum", LABELS({"work", work}), counts->busy_us);
-    add_count(out, BATCH_TIME, "_count", LABELS({"work", work}), counts->batches);
+    metrics_add_count(out, BATCH_TIME, "_bucket", LABELS({"work", work}, {"le", "+Inf"}),
+                      counts->batches);
+    metrics_add_seconds(out, BATCH_TIME, "_sum", LABELS({"work", work}), counts->busy_us);
+    metrics_add_count(out, BATCH_TIME, "_count", LABELS({"work", work}), counts->batches);
 }
 
-static void add_committer(hf_buffer *out, const committer_stats *stats)
+static void metrics_add_committer(hf_buffer *out, const committer_stats *stats)
 {
     static const char *const lanes[COMMITTER_LANES] = {"reserve", "ordinary", "looks", "reads"};
     metrics_text_begin(out, BATCH_OPS);
-    add_sizes(out, "write", &stats->writes);
-    add_sizes(out, "read", &stats->reads);
+    metrics_add_sizes(out, "write", &stats->writes);
+    metrics_add_sizes(out, "read", &stats->reads);
     metrics_text_begin(out, BATCH_TIME);
-    add_durations(out, "write", &stats->writes);
-    add_durations(out, "read", &stats->reads);
+    metrics_add_durations(out, "write", &stats->writes);
+    metrics_add_durations(out, "read", &stats->reads);
     metrics_text_begin(out, ISOLATED);
-    add_count(out, ISOLATED, "", LABELS({"work", "write"}), stats->writes.isolated);
-    add_count(out, ISOLATED, "", LABELS({"work", "read"}), stats->reads.isolated);
+    metrics_add_count(out, ISOLATED, "", LABELS({"work", "write"}), stats->writes.isolated);
+    metrics_add_count(out, ISOLATED, "", LABELS({"work", "read"}), stats->reads.isolated);
     metrics_text_begin(out, WAITING);
     for (unsigned i = 0; i < COMMITTER_LANES; i++)
-        add_count(out, WAITING, "", LABELS({"lane", lanes[i]}), stats->waiting[i]);
+        metrics_add_count(out, WAITING, "", LABELS({"lane", lanes[i]}), stats->waiting[i]);
     metrics_text_begin(out, FULL);
     for (unsigned i = 0; i < COMMITTER_LANES; i++)
-        add_count(out, FULL, "", LABELS({"lane", lanes[i]}), stats->refused[i]);
+        metrics_add_count(out, FULL, "", LABELS({"lane", lanes[i]}), stats->refused[i]);
 }
 
 /* ---- what lives, events, the store ---- */
 
-static void add_census(hf_buffer *out, const metrics *m)
+static void metrics_add_census(hf_buffer *out, const metrics *m)
 {
     if (!m->has_census)
         return;
     metrics_text_begin(out, LOCKS);
     for (size_t i = 0; i < m->types_count; i++)
         if (m->types[i].counted)
-            add_count(out, LOCKS, "", LABELS({"type", m->types[i].name}), m->types[i].locks);
-    add_count(out, LOCKS, "", LABELS({"type", METRICS_OTHER}), m->other.locks);
-    add_single(out, SESSIONS, m->total_sessions);
-    add_single_time(out, COUNTED, m->census_at_us);
+            metrics_add_count(out, LOCKS, "", LABELS({"type", m->types[i].name}),
+                              m->types[i].locks);
+    metrics_add_count(out, LOCKS, "", LABELS({"type", METRICS_OTHER}), m->other.locks);
+    metrics_add_single(out, SESSIONS, m->total_sessions);
+    metrics_add_single_time(out, COUNTED, m->census_at_us);
 }
 
 static void metrics_text_add_events(hf_buffer *out, const metrics_look *look)
 {
     if (look->events_newest >= 0)
-        add_single(out, NEWEST, (uint64_t)look->events_newest);
+        metrics_add_single(out, NEWEST, (uint64_t)look->events_newest);
     if (look->events_delivered >= 0)
-        add_single(out, DELIVERED, (uint64_t)look->events_delivered);
-    add_single_time(out, LAG, look->events_lag_us);
-    add_single_time(out, SILENT, look->events_silent_us);
-    add_single(out, READ_FAILS, look->events_failures);
-    add_single(out, FOLLOWERS, look->followers);
-    add_single(out, RESYNCS, look->resyncs);
+        metrics_add_single(out, DELIVERED, (uint64_t)look->events_delivered);
+    metrics_add_single_time(out, LAG, look->events_lag_us);
+    metrics_add_single_time(out, SILENT, look->events_silent_us);
+    metrics_add_single(out, READ_FAILS, look->events_failures);
+    metrics_add_single(out, FOLLOWERS, look->followers);
+    metrics_add_single(out, RESYNCS, look->resyncs);
 }
 
-static void add_store(hf_buffer *out, const metrics *m, const metrics_look *look)
+static void metrics_add_store(hf_buffer *out, const metrics *m, const metrics_look *look)
 {
-    add_single(out, UP, look->up && !look->grade.broken);
-    add_single(out, BROKEN, look->grade.broken);
+    metrics_add_single(out, UP, look->up && !look->grade.broken);
+    metrics_add_single(out, BROKEN, look->grade.broken);
     metrics_text_begin(out, STORE);
-    add_count(out, STORE, "",
-              LABELS({"store", m->store}, {"grade", hf_grade_level_name(look->grade.level)}), 1);
-    add_single(out, SWEEPS, look->sweeper.sweeps);
-    add_single(out, SWEPT, look->sweeper.rows);
-    add_single(out, SWEEP_FAILS, look->sweeper.failures);
-    add_single_time(out, LAST_SWEEP, look->sweeper.last_us);
+    metrics_add_count(
+        out, STORE, "",
+        LABELS({"store", m->store}, {"grade", hf_grade_level_name(look->grade.level)}), 1);
+    metrics_add_single(out, SWEEPS, look->sweeper.sweeps);
+    metrics_add_single(out, SWEPT, look->sweeper.rows);
+    metrics_add_single(out, SWEEP_FAILS, look->sweeper.failures);
+    metrics_add_single_time(out, LAST_SWEEP, look->sweeper.last_us);
 }
 
-static void add_process(hf_buffer *out, const metrics *m)
+static void metrics_add_process(hf_buffer *out, const metrics *m)
 {
     process_look look;
     process_read(&look);
-    add_single_time(out, STARTED, m->started_us);
-    add_single_time(out, CPU, look.cpu_us);
-    add_single(out, FDS, look.open_fds);
-    add_single(out, FDS_MAX, look.max_fds);
-    add_single(out, RESIDENT, look.resident_bytes);
+    metrics_add_single_time(out, STARTED, m->started_us);
+    metrics_add_single_time(out, CPU, look.cpu_us);
+    metrics_add_single(out, FDS, look.open_fds);
+    metrics_add_single(out, FDS_MAX, look.max_fds);
+    metrics_add_single(out, RESIDENT, look.resident_bytes);
 }
 
 hf_status metrics_write(metrics *m, const metrics_look *look, hf_buffer *out, hf_error *err)
 {
     metrics_text_begin(out, BUILD);
-    add_count(out, BUILD, "", LABELS({"version", hf_library_version()}), 1);
-    add_ops(out, m);
-    add_refusals(out, m);
-    add_http(out, m, look);
-    add_committer(out, &look->committer);
-    add_census(out, m);
+    metrics_add_count(out, BUILD, "", LABELS({"version", hf_library_version()}), 1);
+    metrics_add_ops(out, m);
+    metrics_add_refusals(out, m);
+    metrics_add_http(out, m, look);
+    metrics_add_committer(out, &look->committer);
+    metrics_add_census(out, m);
     metrics_text_add_events(out, look);
-    add_store(out, m, look);
-    add_process(out, m);
+    metrics_add_store(out, m, look);
+    metrics_add_process(out, m);
     return out->failed ? hf_fail_memory(err) : HF_OK;
 }

@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/redact.h"
 #include "base/seams.h"
-#include "server/committer.h"
+#include "server/commit/committer.h"
 #include "server/log.h"
-#include "server/notify.h"
 #include "server/service.h"
+#include "server/systemd.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -40,13 +40,13 @@ typedef struct server {
     listeners listening;
     hf_store *store;
     hf_grade grade;
-    first_token token;
+    bootstrap_token token;
     committer *committer;
     service *service;
     struct event_base *base;
     struct event *signals[SIGNALS];
     struct event *watchdog, *deadline, *broken, *idle;
-    notify_progress progress;
+    systemd_progress progress;
     int64_t watchdog_us;
     bool stopping, cut;
     hf_error fatal; /* written by the committer's thread before `broken` is set off */
@@ -81,7 +81,7 @@ static void server_stop(server *run)
     if (run->stopping)
         return;
     run->stopping = true;
-    notify_stopping();
+    systemd_stopping();
     log_line(&run->log, LOG_LEVEL_INFO,
              "Stopping: nothing new is taken, what was accepted is answered.");
     service_stop(run->service);
@@ -89,7 +89,7 @@ static void server_stop(server *run)
     event_add(run->idle, &(struct timeval){.tv_usec = IDLE_LOOK_US});
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *context)
+static void server_on_deadline(evutil_socket_t fd, short what, void *context)
 {
     server *run = context;
     (void)fd;
@@ -115,7 +115,7 @@ static void server_check_certificate(server *run)
 static void server_reload(server *run)
 {
     hf_error err = {0};
-    notify_reloading();
+    systemd_reloading();
     if (service_reload(run->service, &err) == HF_OK) {
         log_line(&run->log, LOG_LEVEL_INFO,
                  "Reloaded: certificates were read again; other settings need a restart.");
@@ -124,7 +124,7 @@ static void server_reload(server *run)
         log_line(&run->log, LOG_LEVEL_ERROR,
                  "The certificates could not be read again; the old ones stay.",
                  LOG_TEXT("why", err.message));
-    notify_ready("Serving.");
+    systemd_ready("Serving.");
 }
 
 static void server_on_signal(evutil_socket_t number, short what, void *context)
@@ -142,7 +142,7 @@ static void server_on_signal(evutil_socket_t number, short what, void *context)
     }
 }
 
-static void on_broken(evutil_socket_t fd, short what, void *context)
+static void server_on_broken(evutil_socket_t fd, short what, void *context)
 {
     server *run = context;
     (void)fd;
@@ -155,7 +155,7 @@ static void on_broken(evutil_socket_t fd, short what, void *context)
 }
 
 /* On a thread of the committer. */
-static void on_fatal(void *context, const hf_error *why)
+static void server_on_fatal(void *context, const hf_error *why)
 {
     server *run = context;
     run->fatal = *why;
@@ -166,7 +166,7 @@ static void on_fatal(void *context, const hf_error *why)
 
 /* That this runs shows that the loop does. The committer does if batches end, or nothing waits for
  * one. */
-static void on_watchdog(evutil_socket_t fd, short what, void *context)
+static void server_on_watchdog(evutil_socket_t fd, short what, void *context)
 {
     server *run = context;
     committer_stats stats;
@@ -176,9 +176,9 @@ static void on_watchdog(evutil_socket_t fd, short what, void *context)
     bool waits = false;
     for (int lane = 0; lane < COMMITTER_LANES; lane++)
         waits = waits || stats.waiting[lane] > 0;
-    if (notify_progresses(&run->progress, stats.writes.batches + stats.reads.batches, waits,
-                          hf_seam.boot_us(), run->watchdog_us))
-        notify_alive();
+    if (systemd_progresses(&run->progress, stats.writes.batches + stats.reads.batches, waits,
+                           hf_seam.boot_us(), run->watchdog_us))
+        systemd_alive();
 }
 
 /* ---- starting ---- */
@@ -219,9 +219,9 @@ static hf_status server_open_store(server *run, hf_error *err)
     return HF_OK;
 }
 
-static hf_status ready_token(server *run, hf_error *err)
+static hf_status server_ready_token(server *run, hf_error *err)
 {
-    hf_status status = first_token_ready(run->store, run->s->data, &run->token, err);
+    hf_status status = bootstrap_token_ready(run->store, run->s->data, &run->token, err);
     if (status != HF_OK)
         return status;
     if (run->token.outcome == FIRST_MADE)
@@ -235,14 +235,14 @@ static hf_status ready_token(server *run, hf_error *err)
 
 /* A database server has several connections' worth of work to do at a time: while one writer waits
  * for its sync, others prepare theirs. The other stores have one writer at a time anyway. */
-static bool shares_work(const char *store)
+static bool server_shares_work(const char *store)
 {
     return strncmp(store, "postgres", 8) == 0 || strncmp(store, "mysql:", 6) == 0;
 }
 
-static hf_status start_committer(server *run, hf_error *err)
+static hf_status server_start_committer(server *run, hf_error *err)
 {
-    bool shared = shares_work(run->s->store);
+    bool shared = server_shares_work(run->s->store);
     committer_settings wanted = {
         .store = run->store,
         .writers = run->s->writers != 0 ? (unsigned)run->s->writers
@@ -251,13 +251,13 @@ static hf_status start_committer(server *run, hf_error *err)
         .readers = run->s->readers != 0 ? (unsigned)run->s->readers
                    : shared             ? SHARED_READERS
                                         : 1,
-        .fatal = on_fatal,
+        .fatal = server_on_fatal,
         .context = run,
     };
     return committer_new(&wanted, &run->committer, err);
 }
 
-static hf_status start_service(server *run, hf_error *err)
+static hf_status server_start_service(server *run, hf_error *err)
 {
     service_settings wanted = {
         .settings = run->s,
@@ -271,7 +271,7 @@ static hf_status start_service(server *run, hf_error *err)
 }
 
 /* The loop and what comes to it from outside. */
-static hf_status start_loop(server *run, hf_error *err)
+static hf_status server_start_loop(server *run, hf_error *err)
 {
     struct event_config *config = event_config_new();
     if (config != NULL && evthread_use_pthreads() == 0 &&
@@ -286,18 +286,18 @@ static hf_status start_loop(server *run, hf_error *err)
         if (run->signals[i] == NULL || event_add(run->signals[i], NULL) != 0)
             return hf_fail_memory(err);
     }
-    run->deadline = evtimer_new(run->base, on_deadline, run);
-    run->broken = event_new(run->base, -1, 0, on_broken, run);
-    run->watchdog = event_new(run->base, -1, EV_PERSIST, on_watchdog, run);
+    run->deadline = evtimer_new(run->base, server_on_deadline, run);
+    run->broken = event_new(run->base, -1, 0, server_on_broken, run);
+    run->watchdog = event_new(run->base, -1, EV_PERSIST, server_on_watchdog, run);
     run->idle = event_new(run->base, -1, EV_PERSIST, server_on_idle, run);
     bool made =
         run->deadline != NULL && run->broken != NULL && run->watchdog != NULL && run->idle != NULL;
     return made ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status start_watchdog(server *run, hf_error *err)
+static hf_status server_start_watchdog(server *run, hf_error *err)
 {
-    run->watchdog_us = notify_watchdog_us();
+    run->watchdog_us = systemd_watchdog_us();
     int64_t often_us = run->watchdog_us / PINGS;
     struct timeval often = server_interval(often_us < LEAST_PING_US ? LEAST_PING_US : often_us);
     if (run->watchdog_us > 0 && event_add(run->watchdog, &often) != 0)
@@ -308,22 +308,22 @@ static hf_status start_watchdog(server *run, hf_error *err)
 static hf_status server_start(server *run, hf_error *err)
 {
     server_raise_files(run);
-    hf_status status = first_folder(run->s->data, err);
+    hf_status status = bootstrap_folder(run->s->data, err);
     if (status == HF_OK)
-        status = start_loop(run, err);
+        status = server_start_loop(run, err);
     if (status == HF_OK)
         status = listeners_open(run->s, &run->listening, err);
     if (status == HF_OK)
         status = server_open_store(run, err);
     if (status == HF_OK)
-        status = ready_token(run, err);
+        status = server_ready_token(run, err);
     if (status == HF_OK)
-        status = start_committer(run, err);
+        status = server_start_committer(run, err);
     if (status == HF_OK)
-        status = start_service(run, err);
+        status = server_start_service(run, err);
     if (status == HF_OK)
         server_check_certificate(run);
-    return status == HF_OK ? start_watchdog(run, err) : status;
+    return status == HF_OK ? server_start_watchdog(run, err) : status;
 }
 
 /* ---- serving ---- */
@@ -340,12 +340,12 @@ static void server_tell_ready(server *run, const server_hooks *hooks)
             snprintf(status, sizeof status, "Serving on %s%s.", one->name,
                      run->listening.count > 1 ? " and others" : "");
     }
-    notify_ready(status);
+    systemd_ready(status);
     if (hooks != NULL && hooks->ready != NULL)
         hooks->ready(hooks->context, &(server_ready){&run->listening, &run->token, &run->grade});
 }
 
-static void free_event(struct event *event)
+static void server_free_event(struct event *event)
 {
     if (event != NULL)
         event_free(event);
@@ -362,11 +362,11 @@ static void server_finish(server *run)
     listeners_close(&run->listening);
     hf_store_close(run->store);
     for (int i = 0; i < SIGNALS; i++)
-        free_event(run->signals[i]);
-    free_event(run->watchdog);
-    free_event(run->deadline);
-    free_event(run->broken);
-    free_event(run->idle);
+        server_free_event(run->signals[i]);
+    server_free_event(run->watchdog);
+    server_free_event(run->deadline);
+    server_free_event(run->broken);
+    server_free_event(run->idle);
     if (run->base != NULL)
         event_base_free(run->base);
 }

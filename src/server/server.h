@@ -4,14 +4,14 @@
 #ifndef HF_SERVER_SERVER_H
 #define HF_SERVER_SERVER_H
 
-#include "server/first.h"
-#include "server/listeners.h"
+#include "server/bootstrap.h"
+#include "server/http/listeners.h"
 #include "server/settings.h"
 
 /* What a server tells when it is ready. */
 typedef struct server_ready {
     const listeners *listening;
-    const first_token *token;
+    const bootstrap_token *token;
     const hf_grade *grade;
 } server_ready;
 

@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the rooms together and takes them apart, and counts for all of them. */
+/* Builds the parts and takes them apart; counts and logs for all of them. */
 #include "server/service.h"
 
 #include "base/error.h"
 #include "base/seams.h"
-#include "server/handlers.h"
-#include "server/openapi.h"
+#include "server/routes/handlers.h"
+#include "server/routes/route.h"
 
 #include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- counting ---- */
-
-void service_count_ops(service *s, const hf_op *ops, size_t count)
-{
-    metrics_ops(s->metrics, ops, count);
-    feed_nudge(s->feed);
-}
-
-static void log_reply(const exchange *x, int status, int64_t took_us)
-{
-    const http_request *r = x->request;
-    if (!log_wants(x->service->log, LOG_LEVEL_DEBUG))
-        return;
-    log_line(x->service->log, LOG_LEVEL_DEBUG, "Answered.",
-             LOG_TEXT("route", x->route != NULL ? x->route->name : "unknown"),
-             LOG_TEXT("method", http_method_name(r->method)), LOG_NUMBER("status", status),
-             LOG_NUMBER("us", took_us), LOG_TEXT("peer", r->peer),
-             LOG_TEXT("token", x->who.token != NULL ? x->who.token->id : ""));
-}
 
 void service_refused(service *s, int code)
 {
@@ -41,23 +23,30 @@ void service_refused(service *s, int code)
         metrics_refused(s->metrics, METRICS_RATE_LIMITED);
 }
 
-void service_replied(exchange *x, int status)
+void service_replied(request *req, int status)
 {
-    metrics *m = x->service->metrics;
-    int64_t took_us = hf_seam.boot_us() - x->request->began_us;
-    metrics_http(m, x->route != NULL ? (size_t)(x->route - routes) : METRICS_ROUTE_NONE,
-                 http_method_name(x->request->method), status, took_us);
-    service_refused(x->service, status);
-    log_reply(x, status, took_us);
+    const service *s = req->service;
+    const http_request *r = req->http;
+    int64_t took_us = hf_seam.boot_us() - r->began_us;
+    metrics_http(s->metrics,
+                 req->route != NULL ? (size_t)(req->route - routes) : METRICS_ROUTE_NONE,
+                 http_method_name(r->method), status, took_us);
+    service_refused(req->service, status);
+    if (log_wants(s->log, LOG_LEVEL_DEBUG))
+        log_line(s->log, LOG_LEVEL_DEBUG, "Answered.",
+                 LOG_TEXT("route", req->route != NULL ? req->route->name : "unknown"),
+                 LOG_TEXT("method", http_method_name(r->method)), LOG_NUMBER("status", status),
+                 LOG_NUMBER("us", took_us), LOG_TEXT("peer", r->peer),
+                 LOG_TEXT("token", req->who.token != NULL ? req->who.token->id : ""));
 }
 
-static void count_incident(void *context, const char *what)
+static void service_count_incident(void *context, const char *what)
 {
     service *s = context;
     metrics_incident(s->metrics, what);
 }
 
-static void sweep_failed(void *context, const char *sentence)
+static void service_sweep_failed(void *context, const char *sentence)
 {
     service *s = context;
     log_line(s->log, LOG_LEVEL_WARNING, "The background sweep failed; it is tried again.",
@@ -86,11 +75,6 @@ static void service_outage_changed(void *context, bool down, const char *why, in
 
 /* ---- http ---- */
 
-static void service_handle(void *context, http_request *request)
-{
-    exchange_begin(context, request);
-}
-
 static hf_status service_status_of(int code)
 {
     return code == 413   ? HF_TOO_LARGE
@@ -111,7 +95,7 @@ static const char *service_problem(void *context, int code, const char *sentence
     return "application/problem+json";
 }
 
-static hf_status listen_all(service *s, listeners *from, hf_error *err)
+static hf_status service_listen_all(service *s, listeners *from, hf_error *err)
 {
     http_tls tls = {s->settings->tls_certificate, s->settings->tls_key};
     hf_status status = HF_OK;
@@ -125,7 +109,7 @@ static hf_status listen_all(service *s, listeners *from, hf_error *err)
     return status;
 }
 
-static hf_status new_http(service *s, hf_error *err)
+static hf_status service_new_http(service *s, hf_error *err)
 {
     const settings *set = s->settings;
     s->framing = framing_usual;
@@ -133,9 +117,9 @@ static hf_status new_http(service *s, hf_error *err)
     http_settings wanted = {
         .base = s->base,
         .limits = &s->framing,
-        .handle = service_handle,
+        .handle = request_begin,
         .problem = service_problem,
-        .count = count_incident,
+        .count = service_count_incident,
         .context = s,
         .connections_max = (size_t)set->connections_max,
         .head_timeout_us = set->head_timeout_us,
@@ -149,29 +133,30 @@ static hf_status new_http(service *s, hf_error *err)
 
 /* ---- the other rooms ---- */
 
-static limits_rule service_rule(int64_t rate, int64_t burst, int64_t requests, int64_t streams)
+static rate_limits_rule service_rule(int64_t rate, int64_t burst, int64_t requests, int64_t streams)
 {
-    return (limits_rule){
+    return (rate_limits_rule){
         .every_us = rate == 0 ? 0 : 1000000 / rate,
         .burst = (unsigned)burst,
-        .at_once = {[LIMITS_REQUEST] = (unsigned)requests, [LIMITS_STREAM] = (unsigned)streams}};
+        .at_once = {
+            [RATE_LIMITS_REQUEST] = (unsigned)requests, [RATE_LIMITS_STREAM] = (unsigned)streams}};
 }
 
-static hf_status new_limits(service *s, hf_error *err)
+static hf_status service_new_limits(service *s, hf_error *err)
 {
     const settings *set = s->settings;
-    limits_rule rules[LIMITS_KINDS] = {
-        [LIMITS_TOKEN] = service_rule(set->rate_token, set->burst_token, set->requests_token,
-                                      set->streams_token),
-        [LIMITS_SESSION] =
+    rate_limits_rule rules[RATE_LIMITS_KINDS] = {
+        [RATE_LIMITS_TOKEN] = service_rule(set->rate_token, set->burst_token, set->requests_token,
+                                           set->streams_token),
+        [RATE_LIMITS_SESSION] =
             service_rule(set->rate_session, set->burst_session, 0, set->streams_session),
-        [LIMITS_PEER] = service_rule(set->rate_address, set->burst_address, 0, 0),
+        [RATE_LIMITS_PEER] = service_rule(set->rate_address, set->burst_address, 0, 0),
     };
-    s->limits = limits_new(rules, 0);
+    s->limits = rate_limits_new(rules, 0);
     return s->limits == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
-static hf_status new_quotas(service *s, hf_error *err)
+static hf_status service_new_quotas(service *s, hf_error *err)
 {
     const settings *set = s->settings;
     quotas_settings wanted = {.jobs = s->jobs};
@@ -182,7 +167,7 @@ static hf_status new_quotas(service *s, hf_error *err)
     return quotas_new(&wanted, &s->quotas, err);
 }
 
-static hf_status new_metrics(service *s, hf_error *err)
+static hf_status service_new_metrics(service *s, hf_error *err)
 {
     char scheme[32] = "";
     s->route_names = hf_alloc((routes_count + 1) * sizeof *s->route_names);
@@ -196,7 +181,7 @@ static hf_status new_metrics(service *s, hf_error *err)
                        err);
 }
 
-static hf_status new_documents(service *s, const listeners *listening, hf_error *err)
+static hf_status service_new_documents(service *s, const listeners *listening, hf_error *err)
 {
     char base[ADDRESS_NAME_SIZE + 16];
     const listener *first = &listening->all[0];
@@ -208,22 +193,22 @@ static hf_status new_documents(service *s, const listeners *listening, hf_error 
 
 enum { STREAMS_LOOK_US = 250000 };
 
-static void on_streams(evutil_socket_t fd, short what, void *context)
+static void service_on_streams(evutil_socket_t fd, short what, void *context)
 {
     (void)fd, (void)what;
     streams_check(context);
 }
 
-static hf_status new_streams(service *s, hf_error *err)
+static hf_status service_new_streams(service *s, hf_error *err)
 {
     struct timeval often = {.tv_usec = STREAMS_LOOK_US};
-    s->streams_timer = event_new(s->base, -1, EV_PERSIST, on_streams, s);
+    s->streams_timer = event_new(s->base, -1, EV_PERSIST, service_on_streams, s);
     return s->streams_timer != NULL && event_add(s->streams_timer, &often) == 0
                ? HF_OK
                : hf_fail_memory(err);
 }
 
-static hf_status new_outage(service *s, hf_error *err)
+static hf_status service_new_outage(service *s, hf_error *err)
 {
     outage_settings wanted = {
         .base = s->base, .jobs = s->jobs, .changed = service_outage_changed, .context = s};
@@ -233,46 +218,48 @@ static hf_status new_outage(service *s, hf_error *err)
     return status;
 }
 
-static hf_status new_rooms(service *s, committer *access, hf_error *err)
+static hf_status service_new_rooms(service *s, committer *access, hf_error *err)
 {
     const settings *set = s->settings;
     hf_status status = jobs_new(s->base, s->committer, &s->jobs, err);
     if (status == HF_OK && access != NULL)
         status = jobs_new(s->base, access, &s->access, err);
     if (status == HF_OK)
-        status = new_outage(s, err);
+        status = service_new_outage(s, err);
     if (status == HF_OK)
-        status = new_metrics(s, err);
+        status = service_new_metrics(s, err);
     if (status == HF_OK)
-        status = callers_new(&(callers_settings){.jobs = s->jobs,
-                                                 .tokens_jobs = s->access,
-                                                 .streams_max = (size_t)set->connections_max},
-                             &s->callers, err);
+        status = authenticator_new(
+            &(authenticator_settings){.jobs = s->jobs,
+                                      .tokens_jobs = s->access,
+                                      .streams_max = (size_t)set->connections_max},
+            &s->authenticator, err);
     if (status == HF_OK)
-        status = new_limits(s, err);
+        status = service_new_limits(s, err);
     if (status == HF_OK)
-        status = new_quotas(s, err);
+        status = service_new_quotas(s, err);
     if (status == HF_OK)
-        status = notes_new(s->access != NULL ? s->access : s->jobs, &s->notes, err);
+        status = denials_new(s->access != NULL ? s->access : s->jobs, &s->denials, err);
     if (status == HF_OK)
         status = feed_new(&(feed_settings){.base = s->base, .store = s->store}, &s->feed, err);
     if (status == HF_OK)
-        status = new_streams(s, err);
+        status = service_new_streams(s, err);
     if (status == HF_OK)
-        status =
-            census_new(&(census_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
-                       &s->census, err);
+        status = live_counts_new(
+            &(live_counts_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
+            &s->live_counts, err);
     if (status == HF_OK)
-        status = history_new(
-            &(history_settings){.base = s->base, .metrics = s->metrics, .census = s->census},
-            &s->history, err);
+        status = history_new(&(history_settings){.base = s->base,
+                                                 .metrics = s->metrics,
+                                                 .live_counts = s->live_counts},
+                             &s->history, err);
     if (status == HF_OK)
         status = sweeper_new(&(sweeper_settings){.base = s->base,
                                                  .jobs = s->jobs,
                                                  .interval_us = set->sweep_interval_us,
                                                  .keep_events_us = set->keep_events_us,
                                                  .keep_forced_us = set->keep_forced_us,
-                                                 .failed = sweep_failed,
+                                                 .failed = service_sweep_failed,
                                                  .context = s},
                              &s->sweeper, err);
     return status;
@@ -290,13 +277,13 @@ hf_status service_new(const service_settings *from, service **out, hf_error *err
     s->store = from->store;
     s->committer = from->committer;
     s->log = from->log;
-    hf_status status = new_rooms(s, from->access, err);
+    hf_status status = service_new_rooms(s, from->access, err);
     if (status == HF_OK)
-        status = new_http(s, err);
+        status = service_new_http(s, err);
     if (status == HF_OK)
-        status = listen_all(s, from->listening, err);
+        status = service_listen_all(s, from->listening, err);
     if (status == HF_OK)
-        status = new_documents(s, from->listening, err);
+        status = service_new_documents(s, from->listening, err);
     *out = s;
     return status;
 }
@@ -317,8 +304,8 @@ void service_stop(service *s)
         feed_stop(s->feed);
     if (s->history != NULL)
         history_stop(s->history);
-    if (s->census != NULL)
-        census_stop(s->census);
+    if (s->live_counts != NULL)
+        live_counts_stop(s->live_counts);
     if (s->sweeper != NULL)
         sweeper_stop(s->sweeper);
     if (s->outage != NULL)
@@ -344,13 +331,13 @@ void service_free(service *s)
     http_free(s->http);
     sweeper_free(s->sweeper);
     history_free(s->history);
-    census_free(s->census);
+    live_counts_free(s->live_counts);
     outage_free(s->outage);
     feed_free(s->feed);
-    notes_free(s->notes);
+    denials_free(s->denials);
     quotas_free(s->quotas);
-    limits_free(s->limits);
-    callers_free(s->callers);
+    rate_limits_free(s->limits);
+    authenticator_free(s->authenticator);
     metrics_free(s->metrics);
     jobs_free(s->access);
     jobs_free(s->jobs);

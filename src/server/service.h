@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* What answers requests: all rooms of the server that the loop owns, put together over a store and
- * its committer. server.c starts and stops it; exchanges work with it.
+/* The parts of the server that the loop owns, built over a store and its committer. server.c starts
+ * and stops it; requests use it.
  *
- * Stopping: service_stop, then the loop runs until service_idle, then the committer is stopped,
- * then service_free. */
+ * To stop: service_stop, then the loop runs until service_idle, then the committer is stopped, then
+ * service_free. */
 #ifndef HF_SERVER_SERVICE_H
 #define HF_SERVER_SERVICE_H
 
-#include "server/callers.h"
-#include "server/census.h"
-#include "server/feed.h"
+#include "server/access/authenticate.h"
+#include "server/access/denials.h"
+#include "server/access/quotas.h"
+#include "server/access/rate_limits.h"
+#include "server/commit/outage.h"
+#include "server/commit/sweeper.h"
+#include "server/feed/feed.h"
 #include "server/history.h"
-#include "server/http.h"
-#include "server/limits.h"
-#include "server/listeners.h"
+#include "server/http/http.h"
+#include "server/http/listeners.h"
+#include "server/live_counts.h"
 #include "server/log.h"
 #include "server/metrics.h"
-#include "server/notes.h"
-#include "server/outage.h"
-#include "server/quotas.h"
 #include "server/settings.h"
-#include "server/sweeper.h"
 
-typedef struct exchange exchange;
+typedef struct request request;
 
 typedef struct service {
     const settings *settings;
@@ -34,16 +34,16 @@ typedef struct service {
     jobs *access; /* NULL, unless tokens and notes are in a store of their own */
     http *http;
     framing_limits framing;
-    callers *callers;
-    limits *limits;
+    authenticator *authenticator;
+    rate_limits *limits;
     quotas *quotas;
-    notes *notes;
+    denials *denials;
     feed *feed;
     struct stream *streams;      /* that are open, of route_events.c */
     size_t streams_looks;        /* for their sessions, under way */
     struct event *streams_timer; /* looks whether their tokens and sessions still count */
     metrics *metrics;
-    census *census;
+    live_counts *live_counts;
     history *history;
     outage *outage;
     sweeper *sweeper;
@@ -65,8 +65,7 @@ typedef struct service_settings {
     committer *access;
 } service_settings;
 
-/* *out is set also when it fails, unless memory is out: what is half built is for service_stop and
- * service_free. */
+/* *out is set even if it fails, unless out of memory: call service_stop and service_free. */
 hf_status service_new(const service_settings *settings, service **out, hf_error *err);
 /* Reads the certificates again. */
 hf_status service_reload(service *s, hf_error *err);
@@ -77,12 +76,11 @@ bool service_idle(const service *s);
 /* After committer_stop. Accepts NULL and what is half built. */
 void service_free(service *s);
 
-/* ---- for exchanges ---- */
+/* ---- for requests ---- */
 
-/* Counts and logs what was answered. */
-void service_replied(exchange *x, int status);
-/* Counts someone who was turned away with that code, if it is one of those. */
+/* Counts and logs a reply. */
+void service_replied(request *req, int status);
+/* Counts a refusal, if the code is 401, 403 or 429. */
 void service_refused(service *s, int code);
-void service_count_ops(service *s, const hf_op *ops, size_t count);
 
 #endif

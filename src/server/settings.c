@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/seams.h"
 #include "server/settings_inside.h"
-#include "server/settings_kinds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 const setting settings_table[SETTINGS_COUNT] = {SETTINGS_TABLE(SETTINGS_ROW)};
 #undef SETTINGS_ROW
 
-void *settings_field(settings *s, const setting *row)
+static void *settings_field(settings *s, const setting *row)
 {
     return (char *)s + row->offset;
 }
@@ -122,7 +121,7 @@ hf_status settings_put(settings *s, const setting *row, const char *text, settin
 
 /* ---- the sources ---- */
 
-static hf_status put_defaults(settings *s, hf_error *err)
+static hf_status settings_put_defaults(settings *s, hf_error *err)
 {
     hf_status status = HF_OK;
     for (size_t i = 0; i < SETTINGS_COUNT && status == HF_OK; i++) {
@@ -134,7 +133,7 @@ static hf_status put_defaults(settings *s, hf_error *err)
     return status;
 }
 
-static const char *variable_of(const settings_sources *from, const setting *row)
+static const char *settings_variable_of(const settings_sources *from, const setting *row)
 {
     char name[SETTING_TEXT_SIZE];
     setting_variable(row, name);
@@ -142,17 +141,17 @@ static const char *variable_of(const settings_sources *from, const setting *row)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-static hf_status put_variable(settings *s, const settings_sources *from, const setting *row,
-                              hf_error *err)
+static hf_status settings_put_variable(settings *s, const settings_sources *from,
+                                       const setting *row, hf_error *err)
 {
-    const char *text = variable_of(from, row);
+    const char *text = settings_variable_of(from, row);
     return text == NULL ? HF_OK
                         : settings_put(s, row, text,
                                        (settings_origin){.from = SETTINGS_FROM_ENVIRONMENT}, err);
 }
 
-static hf_status put_flags(settings *s, const settings_sources *from, const setting *only,
-                           hf_error *err)
+static hf_status settings_put_flags(settings *s, const settings_sources *from, const setting *only,
+                                    hf_error *err)
 {
     hf_status status = HF_OK;
     for (size_t i = 0; i < from->flags_count && status == HF_OK; i++) {
@@ -168,12 +167,12 @@ static hf_status put_flags(settings *s, const settings_sources *from, const sett
 }
 
 /* The file that was named, or the first of the usual ones that is there. */
-static hf_status put_file(settings *s, const settings_sources *from, hf_error *err)
+static hf_status settings_put_file(settings *s, const settings_sources *from, hf_error *err)
 {
     const setting *config = &settings_table[SETTINGS_ID_config];
-    hf_status status = put_variable(s, from, config, err);
+    hf_status status = settings_put_variable(s, from, config, err);
     if (status == HF_OK)
-        status = put_flags(s, from, config, err);
+        status = settings_put_flags(s, from, config, err);
     if (status != HF_OK || s->config != NULL)
         return status == HF_OK ? settings_read_file(s, s->config, true, err) : status;
     for (const char *const *file = from->files; file != NULL && *file != NULL; file++) {
@@ -188,7 +187,7 @@ static hf_status put_file(settings *s, const settings_sources *from, hf_error *e
 
 /* ---- what is worked out, and what goes together ---- */
 
-static hf_status work_out_data(settings *s, const settings_sources *from, hf_error *err)
+static hf_status settings_work_out_data(settings *s, const settings_sources *from, hf_error *err)
 {
     char first[HF_URL_MAX];
     const char *unit = from->variable != NULL ? from->variable("STATE_DIRECTORY") : NULL;
@@ -203,7 +202,7 @@ static hf_status work_out_data(settings *s, const settings_sources *from, hf_err
     return settings_put(s, &settings_table[SETTINGS_ID_data], first, (settings_origin){0}, err);
 }
 
-static hf_status work_out_store(settings *s, hf_error *err)
+static hf_status settings_work_out_store(settings *s, hf_error *err)
 {
     hf_buffer url = {0};
     if (s->store != NULL)
@@ -217,25 +216,26 @@ static hf_status work_out_store(settings *s, hf_error *err)
 }
 
 /* 0 is for ever. */
-static bool forced_go_first(const settings *s)
+static bool settings_forced_go_first(const settings *s)
 {
     return s->keep_forced_us != 0 &&
            (s->keep_events_us == 0 || s->keep_forced_us < s->keep_events_us);
 }
 
-static void work_out_forced(settings *s)
+static void settings_work_out_forced(settings *s)
 {
-    if (s->origins[SETTINGS_ID_keep_forced_us].from == SETTINGS_FROM_DEFAULT && forced_go_first(s))
+    if (s->origins[SETTINGS_ID_keep_forced_us].from == SETTINGS_FROM_DEFAULT &&
+        settings_forced_go_first(s))
         s->keep_forced_us = s->keep_events_us;
 }
 
-static hf_status check_together(const settings *s, hf_error *err)
+static hf_status settings_check_together(const settings *s, hf_error *err)
 {
     if ((s->tls_certificate == NULL) != (s->tls_key == NULL))
         return hf_fail(err, HF_INVALID, "%s is set without %s; TLS needs both.",
                        s->tls_key == NULL ? "tls-certificate" : "tls-key",
                        s->tls_key == NULL ? "tls-key" : "tls-certificate");
-    if (forced_go_first(s))
+    if (settings_forced_go_first(s))
         return hf_fail(
             err, HF_INVALID,
             "keep-forced is shorter than keep-events, but forced acts are kept at least as long as "
@@ -249,21 +249,21 @@ hf_status settings_read(const settings_sources *from, settings **out, hf_error *
     settings *s = hf_alloc(sizeof *s);
     if (s == NULL)
         return hf_fail_memory(err);
-    hf_status status = put_defaults(s, err);
+    hf_status status = settings_put_defaults(s, err);
     if (status == HF_OK)
-        status = put_file(s, from, err);
+        status = settings_put_file(s, from, err);
     for (size_t i = 0; i < SETTINGS_COUNT && status == HF_OK; i++)
         if (i != SETTINGS_ID_config)
-            status = put_variable(s, from, &settings_table[i], err);
+            status = settings_put_variable(s, from, &settings_table[i], err);
     if (status == HF_OK)
-        status = put_flags(s, from, NULL, err);
+        status = settings_put_flags(s, from, NULL, err);
     if (status == HF_OK)
-        status = work_out_data(s, from, err);
+        status = settings_work_out_data(s, from, err);
     if (status == HF_OK)
-        status = work_out_store(s, err);
+        status = settings_work_out_store(s, err);
     if (status == HF_OK) {
-        work_out_forced(s);
-        status = check_together(s, err);
+        settings_work_out_forced(s);
+        status = settings_check_together(s, err);
     }
     if (status != HF_OK) {
         settings_free(s);

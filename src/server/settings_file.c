@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of settings, by libinih. It gets its lines from here, so that their numbers are known,
- * indentation means nothing (inih would take an indented line for more of the one before) and no
- * line is cut in silence. */
+/* The settings file: reading it by libinih, and writing the settings in its form
+ * (--print-config). */
 #include "base/error.h"
+#include "base/json.h"
 #include "base/seams.h"
 #include "server/settings_inside.h"
 
@@ -13,6 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* inih gets its lines from here: so their numbers are known, indentation means nothing (inih would
+ * take an indented line as a continuation), and no line is cut silently. */
 
 enum { FILE_MAX_SIZE = 262144, LINE_MAX_SIZE = 8192 };
 
@@ -101,7 +104,7 @@ static hf_status settings_file_parse(file *f, const char *text)
     return f->status;
 }
 
-static hf_status read_bytes(int fd, hf_buffer *out, const char *path, hf_error *err)
+static hf_status settings_read_bytes(int fd, hf_buffer *out, const char *path, hf_error *err)
 {
     char block[4096];
     ssize_t size;
@@ -133,7 +136,7 @@ hf_status settings_read_file(settings *s, const char *path, bool must, hf_error 
     if (fd < 0)
         return hf_fail(err, HF_UNAVAILABLE, "The file of settings %.512s can't be opened: %s.",
                        path, strerror(errno));
-    hf_status status = read_bytes(fd, &text, path, err);
+    hf_status status = settings_read_bytes(fd, &text, path, err);
     close(fd);
     if (status == HF_OK)
         status = settings_file_parse(&f, text.text);
@@ -141,4 +144,95 @@ hf_status settings_read_file(settings *s, const char *path, bool must, hf_error 
         explicit_bzero(text.text, text.size);
     hf_buffer_done(&text);
     return status;
+}
+
+/* ---- --print-config ---- */
+
+static const char *const froms[] = {
+    [SETTINGS_FROM_DEFAULT] = "default",
+    [SETTINGS_FROM_FILE] = "file",
+    [SETTINGS_FROM_ENVIRONMENT] = "environment",
+    [SETTINGS_FROM_FLAG] = "flag",
+};
+
+static const void *settings_field_of(const settings *s, const setting *row)
+{
+    return (const char *)s + row->offset;
+}
+
+/* A line of the file; that of the file itself is a comment. */
+static void settings_print_line(const settings *s, const setting *row, hf_buffer *out)
+{
+    const settings_origin *origin = settings_origin_of(s, row);
+    hf_buffer_print(out, "%s%s = ", row == &settings_table[SETTINGS_ID_config] ? "# " : "",
+                    row->name);
+    bool redacted = setting_write(row, settings_field_of(s, row), out);
+    hf_buffer_print(out, " ; %s", froms[origin->from]);
+    if (origin->from == SETTINGS_FROM_FILE)
+        hf_buffer_print(out, " %s line %d", origin->file, origin->line);
+    hf_buffer_print(out, "%s\n", redacted ? ", password not shown" : "");
+}
+
+static void settings_add_list(hf_json *json, const char *const *list)
+{
+    hf_json_begin(json, '[');
+    for (; list != NULL && *list != NULL; list++)
+        hf_json_text(json, *list);
+    hf_json_end(json, ']');
+}
+
+/* A value as --print-config writes it, in quotes; a list as an array; null when there is none. */
+static void settings_print_add_value(const settings *s, const setting *row, hf_json *json)
+{
+    hf_buffer text = {0};
+    if (setting_is_list(row)) {
+        settings_add_list(json, *(const char *const *const *)settings_field_of(s, row));
+        return;
+    }
+    setting_write(row, settings_field_of(s, row), &text);
+    json->out.failed |= text.failed;
+    hf_json_text(json, text.size > 0 ? text.text : NULL);
+    hf_buffer_done(&text);
+}
+
+static void settings_add_setting(const settings *s, const setting *row, hf_json *json)
+{
+    const settings_origin *origin = settings_origin_of(s, row);
+    hf_json_begin(json, '{');
+    hf_json_put_text(json, "name", row->name);
+    hf_json_name(json, "value");
+    settings_print_add_value(s, row, json);
+    hf_json_put_text(json, "from", froms[origin->from]);
+    if (origin->from == SETTINGS_FROM_FILE) {
+        hf_json_put_text(json, "file", origin->file);
+        hf_json_put_int(json, "line", origin->line);
+    }
+    hf_json_end(json, '}');
+}
+
+static void settings_print_json(const settings *s, hf_buffer *out)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    hf_json_name(&json, "settings");
+    hf_json_begin(&json, '[');
+    for (size_t i = 0; i < SETTINGS_COUNT; i++)
+        settings_add_setting(s, &settings_table[i], &json);
+    hf_json_end(&json, ']');
+    hf_json_end(&json, '}');
+    out->failed |= json.out.failed;
+    hf_buffer_add(out, json.out.text != NULL ? json.out.text : "", json.out.size);
+    hf_buffer_add(out, "\n", 1);
+    hf_buffer_done(&json.out);
+}
+
+void settings_print(const settings *s, bool json, hf_buffer *out)
+{
+    if (json) {
+        settings_print_json(s, out);
+        return;
+    }
+    hf_buffer_print(out, "[server]\n");
+    for (size_t i = 0; i < SETTINGS_COUNT; i++)
+        settings_print_line(s, &settings_table[i], out);
 }

@@ -5,7 +5,6 @@
 
 #include "server/settings.h"
 
-void *settings_field(settings *s, const setting *row);
 const settings_origin *settings_origin_of(const settings *s, const setting *row);
 
 /* The row of that name, or NULL; and the name that is nearest to a wrong one, or NULL when none is
@@ -20,5 +19,16 @@ hf_status settings_put(settings *s, const setting *row, const char *text, settin
 /* Reads a file. `must`: it has been named, so that its absence is a failure; else HF_NOT_FOUND,
  * without a sentence. */
 hf_status settings_read_file(settings *s, const char *path, bool must, hf_error *err);
+
+/* The kinds of settings: reading a text into a field, and writing a field as text. What is written
+ * is read as the same. */
+bool setting_is_list(const setting *row);
+
+/* Reads a text; a list gets what is in it besides what it has. HF_INVALID: it is not what
+ * setting_takes says. HF_NO_MEMORY. */
+hf_status setting_read(const setting *row, const char *text, hf_arena *arena, void *field);
+
+/* Writes it; the items of a list with commas between them. True: a password was left out. */
+bool setting_write(const setting *row, const void *field, hf_buffer *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What each kind of setting takes. */
-#include "server/settings_kinds.h"
+#include "server/settings_inside.h"
 
 #include "base/redact.h"
-#include "server/address.h"
+#include "server/http/listeners.h"
 
 #include <ctype.h>
 #include <holdfast/limits.h>
@@ -24,14 +24,14 @@ static const unit sizes[] = {
     {"G", 1024 * SETTINGS_MIB}, {"M", SETTINGS_MIB}, {"K", SETTINGS_KIB}, {"", 1}, {NULL, 0}};
 static const unit ones[] = {{"", 1}, {NULL, 0}};
 
-static const unit *units_of(setting_kind kind)
+static const unit *setting_units_of(setting_kind kind)
 {
     return kind == SETTING_DURATION ? durations : kind == SETTING_SIZE ? sizes : ones;
 }
 
 /* ---- amounts ---- */
 
-static int64_t worth_of(const unit *units, const char *name)
+static int64_t setting_worth_of(const unit *units, const char *name)
 {
     for (; units->name != NULL; units++)
         if (strcmp(units->name, name) == 0)
@@ -39,12 +39,13 @@ static int64_t worth_of(const unit *units, const char *name)
     return 0;
 }
 
-static hf_status read_amount(const setting *row, const char *text, hf_arena *arena, void *field)
+static hf_status setting_read_amount(const setting *row, const char *text, hf_arena *arena,
+                                     void *field)
 {
     (void)arena;
     int64_t value = 0;
     size_t digits = strspn(text, "0123456789");
-    int64_t worth = worth_of(units_of(row->kind), text + digits);
+    int64_t worth = setting_worth_of(setting_units_of(row->kind), text + digits);
     if (strcmp(text, "0") == 0)
         worth = 1; /* needs no unit */
     if (digits == 0 || digits > 18 || worth == 0)
@@ -57,7 +58,7 @@ static hf_status read_amount(const setting *row, const char *text, hf_arena *are
     return HF_OK;
 }
 
-static void print_amount(const unit *units, int64_t value, char *out, size_t size)
+static void setting_print_amount(const unit *units, int64_t value, char *out, size_t size)
 {
     if (value == 0) {
         snprintf(out, size, "0");
@@ -68,17 +69,18 @@ static void print_amount(const unit *units, int64_t value, char *out, size_t siz
     snprintf(out, size, "%" PRId64 "%s", value / units->worth, units->name);
 }
 
-static bool write_amount(const setting *row, const void *field, hf_buffer *out)
+static bool setting_write_amount(const setting *row, const void *field, hf_buffer *out)
 {
     char text[32];
-    print_amount(units_of(row->kind), *(const int64_t *)field, text, sizeof text);
+    setting_print_amount(setting_units_of(row->kind), *(const int64_t *)field, text, sizeof text);
     hf_buffer_add(out, text, strlen(text));
     return false;
 }
 
 /* ---- words ---- */
 
-static hf_status read_switch(const setting *row, const char *text, hf_arena *arena, void *field)
+static hf_status setting_read_switch(const setting *row, const char *text, hf_arena *arena,
+                                     void *field)
 {
     static const char *const words[][2] = {
         {"no", "yes"}, {"off", "on"}, {"false", "true"}, {"0", "1"}};
@@ -93,14 +95,15 @@ static hf_status read_switch(const setting *row, const char *text, hf_arena *are
     return HF_INVALID;
 }
 
-static bool write_switch(const setting *row, const void *field, hf_buffer *out)
+static bool setting_write_switch(const setting *row, const void *field, hf_buffer *out)
 {
     (void)row;
     hf_buffer_print(out, "%s", *(const bool *)field ? "yes" : "no");
     return false;
 }
 
-static hf_status read_choice(const setting *row, const char *text, hf_arena *arena, void *field)
+static hf_status setting_read_choice(const setting *row, const char *text, hf_arena *arena,
+                                     void *field)
 {
     (void)arena;
     int number = 0;
@@ -115,7 +118,7 @@ static hf_status read_choice(const setting *row, const char *text, hf_arena *are
     return HF_INVALID;
 }
 
-static bool write_choice(const setting *row, const void *field, hf_buffer *out)
+static bool setting_write_choice(const setting *row, const void *field, hf_buffer *out)
 {
     const char *word = row->value;
     for (int number = *(const int *)field; number > 0; number--)
@@ -128,19 +131,19 @@ static bool write_choice(const setting *row, const void *field, hf_buffer *out)
 
 /* Can it stand in a file as it is? inih takes blanks off both ends, and a ';' after a blank begins
  * a comment. */
-static bool fits_file(const char *text)
+static bool setting_fits_file(const char *text)
 {
     size_t size = strlen(text);
     return hf_text_is_clean(text, size) && text[0] != ';' && text[0] != ' ' &&
            strstr(text, " ;") == NULL && (size == 0 || text[size - 1] != ' ');
 }
 
-static hf_status settings_kinds_read_text(const setting *row, const char *text, hf_arena *arena,
-                                          void *field)
+static hf_status setting_read_text(const setting *row, const char *text, hf_arena *arena,
+                                   void *field)
 {
     size_t size = strlen(text);
     const char *copy = NULL;
-    if (!fits_file(text) || size > HF_URL_MAX || (size == 0 && row->min > 0))
+    if (!setting_fits_file(text) || size > HF_URL_MAX || (size == 0 && row->min > 0))
         return HF_INVALID;
     if (size > 0 && (copy = hf_arena_text(arena, hf_slice_of(text))) == NULL)
         return HF_NO_MEMORY;
@@ -148,7 +151,7 @@ static hf_status settings_kinds_read_text(const setting *row, const char *text, 
     return HF_OK;
 }
 
-static bool settings_kinds_write_text(const setting *row, const void *field, hf_buffer *out)
+static bool setting_write_text(const setting *row, const void *field, hf_buffer *out)
 {
     (void)row;
     const char *text = *(const char *const *)field;
@@ -157,7 +160,7 @@ static bool settings_kinds_write_text(const setting *row, const void *field, hf_
     return false;
 }
 
-static bool write_store(const setting *row, const void *field, hf_buffer *out)
+static bool setting_write_store(const setting *row, const void *field, hf_buffer *out)
 {
     (void)row;
     char shown[HF_URL_MAX + 1] = "";
@@ -169,14 +172,14 @@ static bool write_store(const setting *row, const void *field, hf_buffer *out)
 
 /* ---- lists ---- */
 
-static bool is_address(const char *text)
+static bool setting_is_address(const char *text)
 {
     address read;
     return address_read(text, &read);
 }
 
 /* The name or address of a machine, without a port. */
-static bool settings_kinds_is_host(const char *text)
+static bool setting_is_host(const char *text)
 {
     size_t size = strlen(text);
     if (size > 2 && text[0] == '[' && text[size - 1] == ']')
@@ -187,7 +190,7 @@ static bool settings_kinds_is_host(const char *text)
 
 /* As browsers write it: scheme, host in lower case, a port that is not the usual one; nothing
  * behind. */
-static bool is_origin(const char *text)
+static bool setting_is_origin(const char *text)
 {
     char host[256];
     size_t scheme = strncmp(text, "https://", 8) == 0  ? 8
@@ -200,25 +203,25 @@ static bool is_origin(const char *text)
         return false;
     snprintf(host, sizeof host, "%.*s", (int)(port - name), name);
     size_t digits = *port == ':' ? strspn(port + 1, "0123456789") : 0;
-    return settings_kinds_is_host(host) &&
+    return setting_is_host(host) &&
            (*port == '\0' || (digits > 0 && digits <= 5 && port[1 + digits] == '\0'));
 }
 
-static bool is_item(setting_kind kind, const char *text)
+static bool setting_is_item(setting_kind kind, const char *text)
 {
     switch (kind) {
     case SETTING_ADDRESSES:
-        return is_address(text);
+        return setting_is_address(text);
     case SETTING_ORIGINS:
-        return is_origin(text);
+        return setting_is_origin(text);
     case SETTING_HOSTS:
-        return settings_kinds_is_host(text);
+        return setting_is_host(text);
     default:
         return strcmp(text, "unix") == 0 || address_is_network(text);
     }
 }
 
-static size_t count_items(const char *const *list)
+static size_t setting_count_items(const char *const *list)
 {
     size_t count = 0;
     while (list != NULL && list[count] != NULL)
@@ -227,7 +230,7 @@ static size_t count_items(const char *const *list)
 }
 
 /* Cuts the next item off a text: what stands before the comma, without the blanks around it. */
-static hf_slice next_item(const char **text)
+static hf_slice setting_next_item(const char **text)
 {
     const char *from = *text + strspn(*text, " ");
     const char *comma = from + strcspn(from, ",");
@@ -238,11 +241,11 @@ static hf_slice next_item(const char **text)
     return (hf_slice){from, (size_t)(end - from)};
 }
 
-static hf_status settings_kinds_read_list(const setting *row, const char *text, hf_arena *arena,
-                                          void *field)
+static hf_status setting_read_list(const setting *row, const char *text, hf_arena *arena,
+                                   void *field)
 {
     const char *const *old = *(const char *const *const *)field;
-    size_t count = count_items(old), room = count + 2;
+    size_t count = setting_count_items(old), room = count + 2;
     for (const char *c = text; *c != '\0'; c++)
         room += *c == ',';
     const char **list = hf_arena_alloc(arena, room * sizeof *list);
@@ -251,11 +254,11 @@ static hf_status settings_kinds_read_list(const setting *row, const char *text, 
     if (count > 0)
         memcpy(list, old, count * sizeof *list);
     for (const char *rest = text[0] == '\0' ? NULL : text; rest != NULL;) {
-        hf_slice item = next_item(&rest);
+        hf_slice item = setting_next_item(&rest);
         char *copy = hf_arena_text(arena, item);
         if (copy == NULL)
             return HF_NO_MEMORY;
-        if (!fits_file(copy) || !is_item(row->kind, copy))
+        if (!setting_fits_file(copy) || !setting_is_item(row->kind, copy))
             return HF_INVALID;
         list[count++] = copy;
     }
@@ -265,7 +268,7 @@ static hf_status settings_kinds_read_list(const setting *row, const char *text, 
     return HF_OK;
 }
 
-static bool settings_kinds_write_list(const setting *row, const void *field, hf_buffer *out)
+static bool setting_write_list(const setting *row, const void *field, hf_buffer *out)
 {
     (void)row;
     const char *const *list = *(const char *const *const *)field;
@@ -281,30 +284,31 @@ static const struct {
     bool (*write)(const setting *row, const void *field, hf_buffer *out);
     const char *takes;
 } kinds[] = {
-    [SETTING_ADDRESSES] = {settings_kinds_read_list, settings_kinds_write_list,
+    [SETTING_ADDRESSES] = {setting_read_list, setting_write_list,
                            "addresses like 127.0.0.1:7420, [::1]:7420 or unix:/run/holdfast.sock"},
-    [SETTING_ORIGINS] = {settings_kinds_read_list, settings_kinds_write_list,
+    [SETTING_ORIGINS] = {setting_read_list, setting_write_list,
                          "origins like https://app.example.org, in lower case, nothing behind"},
     [SETTING_HOSTS] =
-        {settings_kinds_read_list, settings_kinds_write_list,
+        {setting_read_list, setting_write_list,
          "names like locks.example.org or addresses like [fd00::3], in lower case, without a port"},
-    [SETTING_NETWORKS] = {settings_kinds_read_list, settings_kinds_write_list,
+    [SETTING_NETWORKS] = {setting_read_list, setting_write_list,
                           "addresses like 10.0.0.7, ranges like 10.0.0.0/8, or unix"},
-    [SETTING_STORE] = {settings_kinds_read_text, write_store,
+    [SETTING_STORE] = {setting_read_text, setting_write_store,
                        "a URL like sqlite:PATH or postgres://user@host/database"},
     [SETTING_PATH] =
-        {settings_kinds_read_text, settings_kinds_write_text,
+        {setting_read_text, setting_write_text,
          "a path without control characters, blanks at its ends or a ';' after a blank"},
-    [SETTING_DURATION] = {read_amount, write_amount, "a duration like 30s, 5m or 7d"},
-    [SETTING_NUMBER] = {read_amount, write_amount, "a whole number"},
-    [SETTING_SIZE] = {read_amount, write_amount, "a size like 64K or 1M"},
-    [SETTING_SWITCH] = {read_switch, write_switch, "yes or no"},
-    [SETTING_CHOICE] = {read_choice, write_choice, "one of "},
+    [SETTING_DURATION] = {setting_read_amount, setting_write_amount,
+                          "a duration like 30s, 5m or 7d"},
+    [SETTING_NUMBER] = {setting_read_amount, setting_write_amount, "a whole number"},
+    [SETTING_SIZE] = {setting_read_amount, setting_write_amount, "a size like 64K or 1M"},
+    [SETTING_SWITCH] = {setting_read_switch, setting_write_switch, "yes or no"},
+    [SETTING_CHOICE] = {setting_read_choice, setting_write_choice, "one of "},
 };
 
 bool setting_is_list(const setting *row)
 {
-    return kinds[row->kind].read == settings_kinds_read_list;
+    return kinds[row->kind].read == setting_read_list;
 }
 
 hf_status setting_read(const setting *row, const char *text, hf_arena *arena, void *field)
@@ -318,7 +322,7 @@ bool setting_write(const setting *row, const void *field, hf_buffer *out)
 }
 
 /* "text|json" as "text, json". */
-static void print_words(const char *words, char *out, size_t size)
+static void setting_print_words(const char *words, char *out, size_t size)
 {
     size_t used = 0;
     for (; *words != '\0' && used + 2 < size; words++) {
@@ -333,13 +337,13 @@ void setting_takes(const setting *row, char out[SETTING_TEXT_SIZE])
 {
     char least[64], most[32];
     const char *what = kinds[row->kind].takes;
-    if (kinds[row->kind].read == read_amount) {
-        print_amount(units_of(row->kind), row->min, least, sizeof least);
-        print_amount(units_of(row->kind), row->max, most, sizeof most);
+    if (kinds[row->kind].read == setting_read_amount) {
+        setting_print_amount(setting_units_of(row->kind), row->min, least, sizeof least);
+        setting_print_amount(setting_units_of(row->kind), row->max, most, sizeof most);
         snprintf(out, SETTING_TEXT_SIZE, "%s, from %s to %s", what, least, most);
         return;
     }
-    print_words(row->kind == SETTING_CHOICE ? row->value : "", least, sizeof least);
+    setting_print_words(row->kind == SETTING_CHOICE ? row->value : "", least, sizeof least);
     snprintf(out, SETTING_TEXT_SIZE, "%s%s", what, least);
 }
 

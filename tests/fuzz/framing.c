@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* libFuzzer: any bytes, cut in two ways, come to the same, piece by piece; what is good is a
  * prefix; bodies never go over their limit. */
-#include <server/framing.h>
+#include <server/http/framing.h>
 #include <stdlib.h>
 #include <string.h>
 

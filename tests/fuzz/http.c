@@ -7,7 +7,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <server/http_inside.h>
+#include <server/http/http_inside.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <base/text.h>
 #include <ctype.h>
 #include <jansson.h>
-#include <server/route.h>
+#include <server/routes/route.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

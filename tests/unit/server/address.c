@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Addresses: what is one, what is not, who can reach it; ranges; and a URL without its password. */
 #include <base/redact.h>
-#include <server/address.h>
+#include <server/http/listeners.h>
 #include <string.h>
 #include <support/check.h>
 

@@ -2,15 +2,15 @@
 /* The committer: who shares a batch, in which order, and what each is told, whatever happens to the
  * batch. Made for the thread sanitizer too. C1 to C7 stand in server/committer.h. */
 #include "faults/shim.h"
-#include "unit/server/gate.h"
+#include "unit/server/gated_store.h"
 
 #include <base/seams.h>
 #include <limits.h>
 #include <lock/batch.h>
 #include <pthread.h>
-#include <server/committer.h>
-#include <server/completions.h>
-#include <server/slots.h>
+#include <server/commit/batch_pool.h>
+#include <server/commit/committer.h>
+#include <server/commit/jobs.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,21 +238,21 @@ static void answers_stay_until_their_job_is_released(void **state)
 static void slots_that_had_large_answers_keep_little(void **state)
 {
     (void)state;
-    slots all;
-    committer_slot *taken[SLOTS_SPARE];
-    slots_init(&all);
-    for (int i = 0; i < SLOTS_SPARE; i++) {
-        taken[i] = slot_take(&all);
+    batch_pool all;
+    pooled_batch *taken[BATCH_POOL_SPARE];
+    batch_pool_init(&all);
+    for (int i = 0; i < BATCH_POOL_SPARE; i++) {
+        taken[i] = pooled_batch_take(&all);
         expect_true(taken[i] != NULL);
         for (int piece = 0; piece < 80; piece++)
             expect_true(hf_arena_alloc(&taken[i]->batch->arena, 100000) != NULL);
     }
-    for (int i = 0; i < SLOTS_SPARE; i++)
-        slot_unpin(&all, taken[i]);
-    expect_int(all.spare_count, SLOTS_SPARE);
-    for (const committer_slot *slot = all.spare; slot != NULL; slot = slot->next)
+    for (int i = 0; i < BATCH_POOL_SPARE; i++)
+        pooled_batch_unpin(&all, taken[i]);
+    expect_int(all.spare_count, BATCH_POOL_SPARE);
+    for (const pooled_batch *slot = all.spare; slot != NULL; slot = slot->next)
         expect_true(slot->batch->arena.total <= HF_ARENA_KEPT);
-    slots_done(&all);
+    batch_pool_done(&all);
 }
 
 static void what_comes_while_the_store_works_shares_the_next_batch(void **state)
@@ -1317,19 +1317,19 @@ static void a_loop_is_woken_once_for_all_that_is_there(void **state)
     (void)state;
     atomic_int wakes = 0;
     completions queue;
-    committer_job jobs[4] = {0};
+    committer_job done[4] = {0};
     completions_init(&queue, count_wake, &wakes);
     expect_true(completions_take(&queue) == NULL);
     for (int i = 0; i < 3; i++)
-        completions_add(&queue, &jobs[i]);
+        completions_add(&queue, &done[i]);
     expect_int(atomic_load(&wakes), 1);
     committer_job *first = completions_take(&queue);
-    expect_true(first == &jobs[0] && first->next == &jobs[1] && jobs[1].next == &jobs[2] &&
-                !jobs[2].next);
+    expect_true(first == &done[0] && first->next == &done[1] && done[1].next == &done[2] &&
+                !done[2].next);
     expect_true(completions_take(&queue) == NULL);
-    completions_add(&queue, &jobs[3]);
+    completions_add(&queue, &done[3]);
     expect_int(atomic_load(&wakes), 2);
-    expect_true(completions_take(&queue) == &jobs[3]);
+    expect_true(completions_take(&queue) == &done[3]);
     completions_done(&queue);
 }
 

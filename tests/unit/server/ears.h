@@ -7,7 +7,7 @@
 #include <event2/event.h>
 #include <holdfast/store.h>
 #include <pthread.h>
-#include <server/feed.h>
+#include <server/feed/feed.h>
 #include <stdatomic.h>
 #include <support/check.h>
 #include <support/place.h>

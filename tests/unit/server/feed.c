@@ -8,7 +8,7 @@
 #include <holdfast/json.h>
 #include <inttypes.h>
 #include <lock/batch.h>
-#include <server/feed_names.h>
+#include <server/feed/feed_ring.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <store/store.h>
@@ -304,7 +304,7 @@ ON_EVERY_PLACE(a_session_that_ends_takes_its_followers_along)
     hf_credentials alice = person_on(h.stores[0], "alice"), bob = person_on(h.stores[0], "bob");
     const feed_filter filters[] = {
         {.resources = &seven, .resources_count = 1, .session = alice.id},
-        {.resources = &seven, .resources_count = 1, .session = bob.id, .recent = true}};
+        {.resources = &seven, .resources_count = 1, .session = bob.id, .newest_only = true}};
     ear_listen(&own, h.feeds[0], &filters[0], 0);
     ear_listen(&other, h.feeds[0], &filters[1], -1);
     hall_until(&h, other.beats > 0);
@@ -331,7 +331,7 @@ static void who_follows_what_is_recent_is_told_when_it_is_not(void **state)
 {
     (void)state;
     ear behind = {0}, near = {0};
-    const feed_filter recent = {.recent = true};
+    const feed_filter newest_only = {.newest_only = true};
     hall h = feed_open_memory((feed_settings){.keep = 300});
     hf_credentials alice = person_on(h.stores[0], "alice");
     ear_listen(&near, h.feeds[0], NULL, -1);
@@ -340,14 +340,14 @@ static void who_follows_what_is_recent_is_told_when_it_is_not(void **state)
     hall_until(&h, near.id >= 5000);
     ear_leave(&near);
     int64_t newest = hall_newest(&h);
-    ear_listen(&behind, h.feeds[0], &recent, 5);
+    ear_listen(&behind, h.feeds[0], &newest_only, 5);
     hall_until(&h, behind.id == newest);
     expect_int(behind.resyncs, 1);
     expect_int(behind.count, 0);
     expect_int(behind.newest, newest);
     ear_free(&near);
     near = (ear){0};
-    ear_listen(&near, h.feeds[0], &recent, newest - 3);
+    ear_listen(&near, h.feeds[0], &newest_only, newest - 3);
     hall_until(&h, near.count == 3);
     expect_int(near.resyncs, 0);
     work_on(h.stores[0], &alice, "policy", "7");

@@ -3,7 +3,7 @@
  * "refused-STATUS-..."), whole, byte by byte and in random pieces; and every limit holds to the
  * byte. */
 #include <dirent.h>
-#include <server/framing.h>
+#include <server/http/framing.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@ static const char *const routes[] = {NULL};
 typedef struct scene {
     loop loop;
     metrics *metrics;
-    census *census;
+    live_counts *live_counts;
     history *history;
     history_span span;
     size_t wanted; /* samples of it */
@@ -29,16 +29,16 @@ static void history_scene_open(scene *s)
            metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &s->metrics, &err),
            err);
     expect(HF_OK,
-           census_new(&(census_settings){.base = s->loop.base,
-                                         .jobs = s->loop.jobs,
-                                         .metrics = s->metrics,
-                                         .interval_us = 20000},
-                      &s->census, &err),
+           live_counts_new(&(live_counts_settings){.base = s->loop.base,
+                                                   .jobs = s->loop.jobs,
+                                                   .metrics = s->metrics,
+                                                   .interval_us = 20000},
+                           &s->live_counts, &err),
            err);
     expect(HF_OK,
            history_new(&(history_settings){.base = s->loop.base,
                                            .metrics = s->metrics,
-                                           .census = s->census,
+                                           .live_counts = s->live_counts,
                                            .interval_us = 1000},
                        &s->history, &err),
            err);
@@ -47,10 +47,10 @@ static void history_scene_open(scene *s)
 static void history_scene_close(scene *s)
 {
     history_stop(s->history);
-    census_stop(s->census);
+    live_counts_stop(s->live_counts);
     loop_stop(&s->loop);
     history_free(s->history);
-    census_free(s->census);
+    live_counts_free(s->live_counts);
     metrics_free(s->metrics);
     loop_close(&s->loop);
 }

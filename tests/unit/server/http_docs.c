@@ -2,7 +2,7 @@
 /* docs/http.md says what the table of routes says. With HF_TEST_UPDATE=1 its generated part is
  * written anew. */
 #include <base/buffer.h>
-#include <server/route.h>
+#include <server/routes/route.h>
 #include <support/check.h>
 #include <support/document.h>
 
@@ -55,7 +55,7 @@ static char *http_docs_generated(void)
 static void the_document_says_what_the_table_says_in_http_docs(void **state)
 {
     (void)state;
-    expect_document("http.md", "src/server/routes.c", http_docs_generated());
+    expect_document("http.md", "src/server/routes/routes.c", http_docs_generated());
 }
 
 int main(void)

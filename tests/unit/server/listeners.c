@@ -3,7 +3,7 @@
  * sockets that others have made. */
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <server/listeners.h>
+#include <server/http/listeners.h>
 #include <stdio.h>
 #include <string.h>
 #include <support/check.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_SERVER_LOOP_H
 #define TESTS_UNIT_SERVER_LOOP_H
 
-#include <server/jobs.h>
+#include <server/commit/jobs.h>
 
 typedef struct loop {
     struct event_base *base;

@@ -3,7 +3,7 @@
  * each other quickly are probed less and less often. */
 #include "unit/server/loop.h"
 
-#include <server/outage.h>
+#include <server/commit/outage.h>
 #include <stdio.h>
 #include <store/store.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Trusted proxies: addresses, ranges, and for whom they speak. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <server/proxies.h>
+#include <server/http/proxies.h>
 #include <string.h>
 #include <support/check.h>
 

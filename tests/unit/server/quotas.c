@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Quotas: what goes without a look, what a look comes to, who shares it, and that nothing goes
  * unseen. Q1 to Q7 stand in server/quotas.h. And the claims of requests upon them. */
-#include "unit/server/callers_desk.h"
+#include "unit/server/authenticate_desk.h"
 
 #include <base/seams.h>
-#include <server/claims.h>
+#include <server/access/admit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <store/store.h>
@@ -49,7 +49,7 @@ static quotas *open_quotas(desk *d, size_t locks, size_t sessions, size_t keys_m
 {
     quotas *q = NULL;
     hf_error err = {0};
-    desk_open(d, (callers_settings){0});
+    desk_open(d, (authenticator_settings){0});
     expect(HF_OK,
            quotas_new(
                &(quotas_settings){.jobs = d->jobs,
@@ -488,35 +488,35 @@ static void random_takers_never_pass_the_limit(void **state)
 /* ---- claims ---- */
 
 typedef struct request {
-    claims claims;
+    admission admission;
     hf_arena arena;
     bool done;
 } request;
 
-static void request_done(claims *c)
+static void request_done(admission *c)
 {
     request *r = c->context;
     expect_true(!r->done);
     r->done = true;
 }
 
-static void request_begin(desk *d, quotas *q, request *r, const hf_op *ops, size_t count)
+static void quotas_request_begin(desk *d, quotas *q, request *r, const hf_op *ops, size_t count)
 {
-    *r = (request){.claims = {.of = q,
-                              .jobs = d->jobs,
-                              .ops = ops,
-                              .count = count,
-                              .arena = &r->arena,
-                              .done = request_done,
-                              .context = r}};
-    claims_take(&r->claims);
+    *r = (request){.admission = {.of = q,
+                                 .jobs = d->jobs,
+                                 .ops = ops,
+                                 .count = count,
+                                 .arena = &r->arena,
+                                 .done = request_done,
+                                 .context = r}};
+    admit_ops(&r->admission);
     desk_settle(d);
     expect_true(r->done);
 }
 
 static void request_end(request *r)
 {
-    claims_leave(&r->claims);
+    admit_leave(&r->admission);
     hf_arena_done(&r->arena);
 }
 
@@ -553,23 +553,24 @@ static void ops_of_several_keys_fit_each_by_itself(void **state)
         LOCK(bob, "b4"), /* too many */
     };
     static const bool fits[] = {true, true, false, true, true, false, true, true, true, false};
-    request_begin(&d, q, &r, ops, 10);
-    expect_true(!r.claims.all_fit);
+    quotas_request_begin(&d, q, &r, ops, 10);
+    expect_true(!r.admission.all_fit);
     for (size_t i = 0; i < 10; i++) {
-        hf_status status = claims_fit(&r.claims, i, i + 1, &which, &err);
+        hf_status status = admit_fit(&r.admission, i, i + 1, &which, &err);
         if (status != (fits[i] ? HF_OK : HF_TOO_MANY))
             fail_msg("op %zu: %s", i, hf_status_wire(status));
         if (!fits[i])
             expect_contains(err.message,
                             i == 5 ? "(sessions-token): close some first." : "(locks-session)");
     }
-    expect_true(r.claims.full);
+    expect_true(r.admission.full);
     request_end(&r);
-    request_begin(&d, q, &r, ops,
-                  4); /* all or none: what fits is given back when the run as a whole does not */
-    expect_true(claims_fit(&r.claims, 0, 4, &which, &err) == HF_TOO_MANY);
+    quotas_request_begin(
+        &d, q, &r, ops,
+        4); /* all or none: what fits is given back when the run as a whole does not */
+    expect_true(admit_fit(&r.admission, 0, 4, &which, &err) == HF_TOO_MANY);
     expect_int(which, 2);
-    expect(HF_OK, claims_fit(&r.claims, 0, 2, &which, &err), err);
+    expect(HF_OK, admit_fit(&r.admission, 0, 2, &which, &err), err);
     request_end(&r);
     expect_true(asked(&d, HF_OP_HOLDS) > 0);
     close_quotas(&d, q);
@@ -588,8 +589,8 @@ static void what_fits_asks_for_nothing_but_the_count(void **state)
                          LOCK(alice, "a2"),
                          {.kind = HF_OP_BEAT, .session = &alice}};
     for (int i = 0; i < 20; i++) {
-        request_begin(&d, q, &r, ops, 4);
-        expect_true(r.claims.all_fit);
+        quotas_request_begin(&d, q, &r, ops, 4);
+        expect_true(r.admission.all_fit);
         request_end(&r);
     }
     expect_int(asked(&d, HF_OP_COUNT) + asked(&d, HF_OP_HOLDS), 0);
@@ -608,18 +609,18 @@ static void what_ops_did_is_noted(void **state)
     hf_op open = {.kind = HF_OP_SESSION_OPEN,
                   .session = &alice,
                   .answer = {.sessions = &info, .sessions_count = 1, .now_us = 6}};
-    claims_note(q, &open, 1);
+    admit_note(q, &open, 1);
     expect_int(quotas_count(q), 0);
     open.answer.now_us = 5;
-    claims_note(q, &open, 1);
+    admit_note(q, &open, 1);
     expect_int(quotas_count(q), 1);
     expect_int(quotas_takes(&d, q, &alice, 5), 5);
     expect_int(quotas_looks(q), 0);
     hf_op close = {.kind = HF_OP_CLOSE, .session = &alice, .answer = {.status = HF_DENIED}};
-    claims_note(q, &close, 1);
+    admit_note(q, &close, 1);
     expect_int(quotas_count(q), 1);
     close.answer.status = HF_OK;
-    claims_note(q, &close, 1);
+    admit_note(q, &close, 1);
     expect_int(quotas_count(q), 0);
     quotas_hold(&d, &bob, 10);
     expect_int(quotas_takes(&d, q, &bob, 1), 0);
@@ -633,7 +634,7 @@ static void what_ops_did_is_noted(void **state)
         uint64_t before = quotas_looks(q);
         expect_int(quotas_takes(&d, q, &bob, 1), 0);
         expect_int(quotas_looks(q), before);
-        claims_note(q, &ops[i], 1);
+        admit_note(q, &ops[i], 1);
         expect_int(quotas_takes(&d, q, &bob, 1), 0);
         expect_int(quotas_looks(q), before + 1);
     }
@@ -654,10 +655,10 @@ static void a_look_for_what_is_there_that_fails_is_the_answer(void **state)
     const hf_op ops[] = {LOCK(alice, "a1"), {.kind = HF_OP_BEAT, .session = &alice}};
     hf_fault_arm(d.fault, 1, false);
     hf_fault_more(d.fault, 100);
-    request_begin(&d, q, &r, ops, 2);
-    expect_true(claims_fit(&r.claims, 0, 1, &which, &err) == HF_UNAVAILABLE);
-    expect_true(err.message[0] != '\0' && !r.claims.full);
-    expect(HF_OK, claims_fit(&r.claims, 1, 2, &which, &err), err);
+    quotas_request_begin(&d, q, &r, ops, 2);
+    expect_true(admit_fit(&r.admission, 0, 1, &which, &err) == HF_UNAVAILABLE);
+    expect_true(err.message[0] != '\0' && !r.admission.full);
+    expect(HF_OK, admit_fit(&r.admission, 1, 2, &which, &err), err);
     request_end(&r);
     hf_fault_arm(d.fault, 0, false);
     close_quotas(&d, q);
@@ -677,15 +678,15 @@ static void every_allocation_fails_in_turn_in_quotas(void **state)
         quotas_hold(&d, &alice, 2);
         const hf_op ops[] = {LOCK(alice, "a1"), LOCK(bob, "b1"), LOCK(alice, "a2")};
         scarce_begin(n);
-        request_begin(&d, q, &r, ops, 3);
+        quotas_request_begin(&d, q, &r, ops, 3);
         quotas_opened(q, SHOP);
         all_done = !scarce_end();
-        hf_status status = claims_fit(&r.claims, 0, 3, &which, &err);
+        hf_status status = admit_fit(&r.admission, 0, 3, &which, &err);
         expect_true(status == HF_TOO_MANY || (status == HF_NO_MEMORY && !all_done));
         request_end(&r);
-        request_begin(&d, q, &r, ops, 3); /* nothing is left that was wrong */
-        expect_true(claims_fit(&r.claims, 0, 3, &which, &err) == HF_TOO_MANY);
-        expect(HF_OK, claims_fit(&r.claims, 1, 2, &which, &err), err);
+        quotas_request_begin(&d, q, &r, ops, 3); /* nothing is left that was wrong */
+        expect_true(admit_fit(&r.admission, 0, 3, &which, &err) == HF_TOO_MANY);
+        expect(HF_OK, admit_fit(&r.admission, 1, 2, &which, &err), err);
         request_end(&r);
         close_quotas(&d, q);
     }

@@ -4,7 +4,6 @@
 #include <base/seams.h>
 #include <server/settings.h>
 #include <server/settings_inside.h>
-#include <server/settings_kinds.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

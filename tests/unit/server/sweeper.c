@@ -2,12 +2,12 @@
 /* The background sweep: what is dead goes without anyone asking, in small turns between which
  * others get theirs; a store that fails is left alone for longer and longer; stopping is clean;
  * several may sweep one store. W1 to W4 stand in server/sweeper.h. */
-#include "unit/server/gate.h"
+#include "unit/server/gated_store.h"
 #include "unit/server/loop.h"
 
 #include <base/seams.h>
 #include <holdfast/names.h>
-#include <server/sweeper.h>
+#include <server/commit/sweeper.h>
 #include <stdio.h>
 #include <store/store.h>
 #include <string.h>

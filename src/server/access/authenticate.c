@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* Authentication has four steps: the token that was presented, the sessions
+ * (authenticate_sessions.c), the sessions that receive a lock, the tokens that opened all these
+ * sessions. Each step takes its answer from the cache (auth_cache.h) or waits for a lookup in the
+ * store. This file has the steps and the lookups of tokens. */
+#include "server/access/authenticate_inside.h"
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/seams.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNKNOWN_TOKEN                                                                              \
+    "The token that was presented is not known here: it was mistyped, or made for another "        \
+    "server; ask an "                                                                              \
+    "administrator for one."
+
+/* Who waits for a token: as the one presented (session NULL), or as the one that opened the
+ * session. */
+typedef struct waiter {
+    struct waiter *next;
+    caller *who;
+    caller_session *session;
+} waiter;
+
+/* A token that the store is being asked for. */
+typedef struct look {
+    lru_entry entry;
+    loop_job job;
+    hf_op op;
+    authenticator *of;
+    auth_cache_name by;
+    unsigned char name[AUTH_CACHE_NAME_SIZE + 1];
+    int64_t asked_us;
+    /* the token may have been changed since: no longer in the table, and the answer is not to be
+     * kept */
+    bool stale;
+    waiter *waiters, **waiters_end;
+} look;
+
+#define OF(type, item) WHOLE(type, entry, item)
+
+/* ---- telling who waits ---- */
+
+void caller_fail(caller *who, hf_status status, const char *message)
+{
+    if (who->status != HF_OK)
+        return;
+    const char *copy = message == NULL ? NULL : hf_arena_text(who->arena, hf_slice_of(message));
+    who->status = status;
+    who->message = copy == NULL ? hf_status_sentence(status) : copy;
+}
+
+/* By the store's time now, as late as it can be. */
+static bool authenticate_lives(const auth_cache_token *it, int64_t now_us)
+{
+    const hf_token as = {.expires_us = it->expires_us, .revoked_us = it->revoked_us};
+    return hf_token_lives(&as, it->store_us + (now_us - it->asked_us));
+}
+
+static const char *authenticate_dead_flaw(caller *who, const auth_cache_token *it)
+{
+    char sentence[HF_TOKEN_NAME_SIZE + 128];
+    int size = snprintf(sentence, sizeof sentence,
+                        "The token '%s' %s; ask an administrator for a new one.", it->token.name,
+                        it->revoked_us != 0 ? "was revoked" : "is past its end");
+    const char *copy = hf_arena_text(who->arena, (hf_slice){sentence, (size_t)size});
+    return copy == NULL ? UNKNOWN_TOKEN : copy;
+}
+
+/* NULL: there is no such token. */
+static void authenticate_tell(caller *who, caller_session *session, const auth_cache_token *it,
+                              int64_t now_us)
+{
+    bool alive = it != NULL && authenticate_lives(it, now_us);
+    caller_token *copy = alive ? hf_arena_alloc(who->arena, sizeof *copy) : NULL;
+    if (alive && copy == NULL) {
+        caller_fail(who, HF_NO_MEMORY, NULL);
+        return;
+    }
+    if (alive)
+        *copy = it->token;
+    if (session != NULL)
+        session->token = copy;
+    else if (alive)
+        who->token = copy;
+    else
+        who->flaw = it == NULL ? UNKNOWN_TOKEN : authenticate_dead_flaw(who, it);
+}
+
+static void authenticate_tell_failure(look *it, hf_status status)
+{
+    for (waiter *w = it->waiters, *next; w != NULL; w = next) {
+        next = w->next;
+        caller_fail(w->who, status, jobs_told(status));
+        caller_settle(w->who);
+    }
+}
+
+static void authenticate_tell_waiters(look *it, const auth_cache_token *read)
+{
+    int64_t now_us = hf_seam.boot_us();
+    for (waiter *w = it->waiters, *next; w != NULL; w = next) {
+        next = w->next;
+        authenticate_tell(w->who, w->session, read, now_us);
+        caller_settle(w->who);
+    }
+}
+
+/* ---- looking a token up ---- */
+
+static void authenticate_look_free(look *it)
+{
+    hf_secret_wipe(it->name, sizeof it->name);
+    hf_secret_wipe(it->entry.key, sizeof it->entry.key);
+    hf_free(it);
+}
+
+static void authenticate_read_token(const look *it, auth_cache_token *out)
+{
+    const hf_answer *answer = &it->op.answer;
+    const hf_token *token = &answer->tokens[0];
+    memcpy(out->token.id, token->id, sizeof out->token.id);
+    memcpy(out->token.name, token->name, sizeof out->token.name);
+    memcpy(out->token.users, token->users, sizeof out->token.users);
+    if (hf_roles_parse(token->roles, &out->token.roles, NULL) != HF_OK)
+        out->token.roles.count = 0; /* what this version does not understand gives nothing */
+    out->expires_us = token->expires_us;
+    out->revoked_us = token->revoked_us;
+    out->asked_us = it->asked_us;
+    out->store_us = answer->now_us;
+    out->answered_us = hf_seam.boot_us();
+}
+
+static void authenticate_keep(look *it, const auth_cache_token *read)
+{
+    if (it->stale)
+        return;
+    if (read != NULL)
+        auth_cache_token_keep(&it->of->known, it->by, it->name, read);
+    else
+        auth_cache_nothing_keep(&it->of->known, it->by, it->name, it->asked_us, hf_seam.boot_us());
+}
+
+static void authenticate_look_finish(loop_job *job)
+{
+    look *it = WHOLE(look, job, job);
+    const hf_answer *answer = &it->op.answer;
+    hf_status status = job->job.status != HF_OK ? job->job.status : answer->status;
+    auth_cache_token read = {0};
+    if (!it->stale)
+        lru_remove(&it->of->looks, &it->entry);
+    if (status == HF_OK && answer->tokens_count == 1) {
+        authenticate_read_token(it, &read);
+        authenticate_keep(it, &read);
+        authenticate_tell_waiters(it, &read);
+    } else if (status == HF_NOT_FOUND) {
+        authenticate_keep(it, NULL);
+        authenticate_tell_waiters(it, NULL);
+    } else
+        authenticate_tell_failure(it, status == HF_OK ? HF_INTERNAL : status);
+    jobs_release(job);
+    authenticate_look_free(it);
+}
+
+/* The look-up that is under way for that name, begun if need be; NULL: *err says why there is none.
+ * */
+static look *authenticate_look_for(authenticator *all, auth_cache_name by, const void *name,
+                                   hf_error *err)
+{
+    lru_entry *entry = lru_find(&all->looks, (unsigned char)by, name, AUTH_CACHE_NAME_SIZE);
+    if (entry != NULL)
+        return OF(look, entry);
+    look *it = hf_alloc(sizeof *it);
+    if (it == NULL) {
+        hf_error_set(err, HF_NO_MEMORY, "Out of memory; nothing was done.");
+        return NULL;
+    }
+    memcpy(it->name, name, AUTH_CACHE_NAME_SIZE);
+    it->by = by;
+    it->of = all;
+    it->op.kind = HF_OP_TOKEN_FIND;
+    if (by == AUTH_CACHE_BY_SECRET)
+        it->op.sha256 = it->name;
+    else
+        it->op.token = (const char *)it->name;
+    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true},
+                         .finish = authenticate_look_finish};
+    it->asked_us = hf_seam.boot_us();
+    it->waiters_end = &it->waiters;
+    if (jobs_submit(all->tokens_jobs, &it->job, err) != HF_OK) {
+        authenticate_look_free(it);
+        return NULL;
+    }
+    all->stats.looks++;
+    lru_add(&all->looks, &it->entry, (unsigned char)by, name, AUTH_CACHE_NAME_SIZE);
+    return it;
+}
+
+static void authenticate_wait_for_token(authenticator *all, caller *who, caller_session *session,
+                                        auth_cache_name by, const void *name)
+{
+    hf_error err;
+    waiter *w = hf_arena_alloc(who->arena, sizeof *w);
+    look *it = w == NULL ? NULL : authenticate_look_for(all, by, name, &err);
+    if (it == NULL) {
+        caller_fail(who, w == NULL ? HF_NO_MEMORY : err.status, w == NULL ? NULL : err.message);
+        return;
+    }
+    *w = (waiter){NULL, who, session};
+    *it->waiters_end = w;
+    it->waiters_end = &w->next;
+    who->waits++;
+}
+
+/* A1, A3. */
+static void authenticate_ask_token(authenticator *all, caller *who, caller_session *session,
+                                   auth_cache_name by, const void *name)
+{
+    int64_t now_us = hf_seam.boot_us();
+    const auth_cache_token *known = auth_cache_find(&all->known.tokens, by, name);
+    const auth_cache_nothing *nothing = auth_cache_find(&all->known.nothing, by, name);
+    if (known != NULL && now_us - known->asked_us < AUTHENTICATOR_FRESH_US) {
+        all->stats.hits++;
+        authenticate_tell(who, session, known, now_us);
+        if (now_us - known->asked_us >= AUTHENTICATOR_FRESH_US / 2)
+            /* ahead; if it can't be done now, who comes next does it */
+            authenticate_look_for(all, by, name, NULL);
+    } else if (nothing != NULL && now_us - nothing->asked_us < AUTHENTICATOR_FRESH_US) {
+        all->stats.hits++;
+        authenticate_tell(who, session, NULL, now_us);
+    } else
+        authenticate_wait_for_token(all, who, session, by, name);
+}
+
+/* ---- finding out ---- */
+
+static void authenticate_ask_bearer(authenticator *all, caller *who)
+{
+    hf_token_key key;
+    if (who->bearer == NULL || who->bearer[0] == '\0')
+        return;
+    hf_status status = hf_token_read(who->bearer, &key, NULL);
+    if (status == HF_OK)
+        authenticate_ask_token(all, who, NULL, AUTH_CACHE_BY_SECRET, key.sha256);
+    else if (status == HF_INVALID)
+        who->flaw = UNKNOWN_TOKEN;
+    else
+        caller_fail(who, status, NULL);
+    hf_token_clear(&key);
+}
+
+/* Those who ask, then those who get something. */
+static caller_session *authenticate_session_at(const caller *who, size_t i)
+{
+    return i < who->sessions_count ? &who->known[i] : &who->receivers[i - who->sessions_count];
+}
+
+/* The first of the sessions that the same token has opened. */
+static const caller_session *authenticate_of_opener(const caller *who,
+                                                    const caller_session *session)
+{
+    size_t i = 0;
+    while (authenticate_session_at(who, i)->status != HF_OK ||
+           strcmp(authenticate_session_at(who, i)->opener, session->opener) != 0)
+        i++;
+    return authenticate_session_at(who, i);
+}
+
+static bool authenticate_has_opener(const caller_session *session)
+{
+    return session->status == HF_OK && strlen(session->opener) == HF_TOKEN_ID_MAX &&
+           hf_is_hex(session->opener, HF_TOKEN_ID_MAX);
+}
+
+static void authenticate_ask_openers(authenticator *all, caller *who)
+{
+    for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++) {
+        caller_session *session = authenticate_session_at(who, i);
+        if (authenticate_has_opener(session) && authenticate_of_opener(who, session) == session)
+            authenticate_ask_token(all, who, session, AUTH_CACHE_BY_ID, session->opener);
+    }
+}
+
+static void authenticate_share_openers(caller *who)
+{
+    for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++)
+        if (authenticate_has_opener(authenticate_session_at(who, i)))
+            authenticate_session_at(who, i)->token =
+                authenticate_of_opener(who, authenticate_session_at(who, i))->token;
+}
+
+/* One thing less to wait for; after the last, the next step. */
+void caller_settle(caller *who)
+{
+    static void (*const steps[])(authenticator *,
+                                 caller *) = {authenticate_ask_bearer, authenticate_ask_sessions,
+                                              authenticate_ask_targets, authenticate_ask_openers};
+    while (--who->waits == 0) {
+        if (who->step == sizeof steps / sizeof *steps) {
+            authenticate_share_openers(who);
+            who->done(who);
+            return;
+        }
+        who->waits = 1; /* us */
+        steps[who->step++](who->of, who);
+    }
+}
+
+void authenticate_caller(authenticator *all, caller *who)
+{
+    who->of = all;
+    who->status = HF_OK;
+    who->token = NULL;
+    who->flaw = NULL;
+    who->known = NULL;
+    who->receivers = NULL;
+    who->opened = NULL;
+    who->step = 0;
+    who->waits = 1;
+    caller_settle(who);
+}
+
+/* ---- what this server did ---- */
+
+/* What is being asked for may be answered as it was before: nobody else is to wait for that. */
+static void authenticate_distrust_looks(authenticator *all)
+{
+    for (lru_entry *entry; (entry = all->looks.oldest) != NULL;) {
+        lru_remove(&all->looks, entry);
+        OF(look, entry)->stale = true;
+    }
+}
+
+void authenticator_note_session(authenticator *all, const hf_credentials *session,
+                                const hf_session_info *info)
+{
+    auth_cache_session_keep(&all->known, session, info, hf_seam.boot_us());
+}
+
+void authenticator_forget_session(authenticator *all, const char *id)
+{
+    if (strnlen(id, AUTH_CACHE_NAME_SIZE) == AUTH_CACHE_NAME_SIZE)
+        auth_cache_session_forget(&all->known, id);
+}
+
+void authenticator_note_token(authenticator *all, const unsigned char sha256[32])
+{
+    auth_cache_token_forget(&all->known, AUTH_CACHE_BY_SECRET, sha256);
+    authenticate_distrust_looks(all);
+}
+
+void authenticator_forget_token(authenticator *all, const char *id)
+{
+    auth_cache_token_forget_all(&all->known, id);
+    authenticate_distrust_looks(all);
+}
+
+/* That there is no such token, or that it was revoked, is looked at again: the store may have been
+ * put back under us. It counts from when the answer came: counted from when it was asked for, it
+ * would be too old at once where a look takes that long, and nobody be cut. */
+bool authenticator_token_lives(authenticator *all, const char *id)
+{
+    int64_t now_us = hf_seam.boot_us();
+    const auth_cache_token *known = auth_cache_find(&all->known.tokens, AUTH_CACHE_BY_ID, id);
+    const auth_cache_nothing *nothing = auth_cache_find(&all->known.nothing, AUTH_CACHE_BY_ID, id);
+    if (nothing != NULL && now_us - nothing->answered_us < AUTHENTICATOR_FRESH_US)
+        return false;
+    if (known != NULL && known->revoked_us != 0 &&
+        now_us - known->answered_us >= AUTHENTICATOR_FRESH_US)
+        known = NULL;
+    bool lived = known == NULL || authenticate_lives(known, now_us);
+    if (lived && (known == NULL || now_us - known->asked_us >= AUTHENTICATOR_FRESH_US / 2))
+        authenticate_look_for(all, AUTH_CACHE_BY_ID, id, NULL);
+    return lived;
+}
+
+void authenticator_stats_read(const authenticator *all, authenticator_stats *out)
+{
+    *out = all->stats;
+    out->tokens = all->known.tokens.count;
+    out->unknown = all->known.nothing.count;
+    out->sessions = all->known.sessions.count;
+}
+
+/* ---- making and freeing ---- */
+
+static size_t authenticate_or_usual(size_t given, size_t usual)
+{
+    return given == 0 ? usual : given;
+}
+
+hf_status authenticator_new(const authenticator_settings *settings, authenticator **out,
+                            hf_error *err)
+{
+    authenticator *all = hf_alloc(sizeof *all);
+    if (all == NULL)
+        return hf_fail_memory(err);
+    all->jobs = settings->jobs;
+    all->tokens_jobs = settings->tokens_jobs != NULL ? settings->tokens_jobs : settings->jobs;
+    /* A token may stand there twice, by its secret and by its id. */
+    size_t tokens_max = authenticate_or_usual(settings->tokens_max, AUTHENTICATOR_TOKENS_MAX) +
+                        2 * settings->streams_max;
+    if (!auth_cache_init(
+            &all->known, tokens_max,
+            authenticate_or_usual(settings->unknown_max, AUTHENTICATOR_UNKNOWN_MAX),
+            authenticate_or_usual(settings->sessions_max, AUTHENTICATOR_SESSIONS_MAX)) ||
+        !lru_init(&all->looks, AUTHENTICATOR_UNKNOWN_MAX)) {
+        authenticator_free(all);
+        return hf_fail(err, HF_NO_MEMORY,
+                       "Out of memory, or reading random bytes failed; the server can't "
+                       "authenticate callers.");
+    }
+    *out = all;
+    return HF_OK;
+}
+
+void authenticator_free(authenticator *all)
+{
+    if (all == NULL)
+        return;
+    assert(all->looks.count == 0);
+    auth_cache_done(&all->known);
+    lru_done(&all->looks);
+    hf_free(all);
+}

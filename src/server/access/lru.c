@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Buckets of chains for finding, a doubly linked list for the order of use. */
+#include "server/access/lru.h"
+
+#include "base/seams.h"
+
+#include <string.h>
+
+bool lru_init(lru *table, size_t most)
+{
+    size_t count = 16;
+    while (count < most && count < ((size_t)1 << 20))
+        count *= 2;
+    *table = (lru){.buckets = hf_alloc(count * sizeof *table->buckets), .buckets_count = count};
+    return table->buckets != NULL && hf_seam.random(&table->seed, sizeof table->seed);
+}
+
+void lru_done(lru *table)
+{
+    hf_free(table->buckets);
+    *table = (lru){0};
+}
+
+static uint64_t lru_fold(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t lru_hash_of(const lru *table, unsigned char kind, const char *key, size_t size)
+{
+    uint64_t hash = table->seed ^ (UINT64_C(0x9e3779b97f4a7c15) * (kind + 1u)), word;
+    for (; size >= 8; key += 8, size -= 8) {
+        memcpy(&word, key, 8);
+        hash = lru_fold(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
+    }
+    word = 0;
+    memcpy(&word, key, size);
+    return lru_fold(hash ^ word, UINT64_C(0x8ebc6af09c88c6e3) ^ size);
+}
+
+static size_t lru_cut(size_t size)
+{
+    return size < LRU_KEY_MAX ? size : LRU_KEY_MAX;
+}
+
+static lru_entry **lru_bucket(const lru *table, uint64_t hash)
+{
+    return &table->buckets[hash & (table->buckets_count - 1)];
+}
+
+lru_entry *lru_find(const lru *table, unsigned char kind, const void *key, size_t size)
+{
+    uint64_t hash = lru_hash_of(table, kind, key, lru_cut(size));
+    lru_entry *entry = *lru_bucket(table, hash);
+    while (entry != NULL &&
+           !(entry->hash == hash && entry->kind == kind && entry->size == lru_cut(size) &&
+             memcmp(entry->key, key, lru_cut(size)) == 0))
+        entry = entry->chain;
+    return entry;
+}
+
+static void lru_put_newest(lru *table, lru_entry *entry)
+{
+    entry->newer = NULL;
+    entry->older = table->newest;
+    *(table->newest == NULL ? &table->oldest : &table->newest->newer) = entry;
+    table->newest = entry;
+}
+
+static void lru_take_out(lru *table, lru_entry *entry)
+{
+    *(entry->newer == NULL ? &table->newest : &entry->newer->older) = entry->older;
+    *(entry->older == NULL ? &table->oldest : &entry->older->newer) = entry->newer;
+}
+
+void lru_add(lru *table, lru_entry *entry, unsigned char kind, const void *key, size_t size)
+{
+    *entry = (lru_entry){.kind = kind, .size = (unsigned char)lru_cut(size)};
+    memcpy(entry->key, key, lru_cut(size));
+    entry->hash = lru_hash_of(table, kind, entry->key, entry->size);
+    lru_entry **at = lru_bucket(table, entry->hash);
+    entry->chain = *at;
+    *at = entry;
+    lru_put_newest(table, entry);
+    table->count++;
+}
+
+void lru_remove(lru *table, lru_entry *entry)
+{
+    lru_entry **at = lru_bucket(table, entry->hash);
+    while (*at != entry)
+        at = &(*at)->chain;
+    *at = entry->chain;
+    lru_take_out(table, entry);
+    table->count--;
+}
+
+void lru_use(lru *table, lru_entry *entry)
+{
+    if (table->newest == entry)
+        return;
+    lru_take_out(table, entry);
+    lru_put_newest(table, entry);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules for browsers: Host (DNS rebinding), Origin (CORS), cookies (CSRF). They are checked before
+ * anything else of a request. A foreign page can neither read answers nor act for a visitor. */
+#ifndef HF_SERVER_ORIGIN_H
+#define HF_SERVER_ORIGIN_H
+
+#include <holdfast/status.h>
+
+typedef struct request request;
+
+#define ORIGIN_COOKIE      "__Host-holdfast"
+#define ORIGIN_CSRF_HEADER "holdfast-csrf"
+
+/* Checks Host and Origin; sets req->origin. HF_DENIED: the host is not ours, or the origin is
+ * foreign and not allowed, and the route is not public. */
+hf_status origin_check(request *req, hf_error *err);
+
+/* The token's secret that the request presents, in the arena, or NULL. It comes in the header
+ * Authorization or in a cookie (then req->cookie is set); a route that is `proved` ignores cookies.
+ * HF_UNAUTHENTICATED: the Authorization header can't be read. HF_DENIED: a cookie without the CSRF
+ * header. */
+hf_status origin_token(request *req, const char **out, hf_error *err);
+
+/* Replies to a CORS preflight, or to a plain OPTIONS. */
+void origin_preflight(request *req, const char *allow);
+
+/* Adds the CORS headers of the reply. */
+void origin_headers(request *req);
+
+/* Sets the cookie to the secret, or deletes it (NULL), and replies. */
+void origin_set_cookie(request *req, const char *secret);
+
+#endif
