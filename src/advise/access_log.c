@@ -5,6 +5,7 @@
 #include "advise/access_log.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -148,13 +149,6 @@ static const char *log_quote_end(const char *at, const char *end)
     return NULL;
 }
 
-static uint64_t log_digest(uint64_t hash, hf_slice text)
-{
-    for (size_t i = 0; i < text.size; i++)
-        hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* The word that ends before `end`, which moves to the blank in front of it. */
 static hf_slice log_word_before(const char *from, const char **end)
 {
@@ -173,14 +167,14 @@ static uint64_t log_person(hf_slice line, const char *quote)
                *end = line.at + line.size;
     const char *at = bracket != NULL && bracket > line.at ? bracket - 1 : line.at;
     hf_slice user = log_word_before(line.at, &at);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
     if (user.size > 1 || (user.size == 1 && user.at[0] != '-'))
-        return log_digest(hash, user);
+        return hf_hash_bytes(0, user.at, user.size);
     log_word_before(line.at, &at); /* ident */
-    hash = log_digest(hash, log_word_before(line.at, &at));
+    hf_slice address = log_word_before(line.at, &at);
+    uint64_t hash = hf_hash_bytes(0, address.at, address.size);
     const char *last =
         line.size > 0 && end[-1] == '"' ? memrchr(line.at, '"', line.size - 1) : NULL;
-    return last != NULL ? log_digest(hash, (hf_slice){last, (size_t)(end - last)}) : hash;
+    return last != NULL ? hf_hash_bytes(hash, last, (size_t)(end - last)) : hash;
 }
 
 static bool log_find(const advise_pattern *patterns, size_t count, hf_slice method, hf_slice target,

@@ -3,6 +3,7 @@
 #include "advise/replay_inside.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/seams.h"
 
 #include <string.h>
@@ -54,10 +55,7 @@ static uint64_t edits_mix(uint64_t value)
 
 static uint64_t edits_hash(hf_slice text)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < text.size; i++)
-        hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
-    return edits_mix(hash);
+    return hf_hash_bytes(0, text.at, text.size);
 }
 
 static uint64_t edits_open_hash(uint32_t record, uint32_t person)

@@ -15,7 +15,7 @@ struct hf_arena_block {
     _Alignas(ALIGN) unsigned char bytes[];
 };
 
-static hf_arena_block *block_new(hf_arena *arena, size_t size)
+static hf_arena_block *arena_block_new(hf_arena *arena, size_t size)
 {
     size_t least = arena->least > 0 ? arena->least : BLOCK_MIN;
     size_t wanted = arena->current == NULL ? least : arena->current->size * 2;
@@ -44,7 +44,7 @@ static bool arena_advance(hf_arena *arena, size_t size)
         if (next->size >= size)
             return true;
     }
-    hf_arena_block *block = block_new(arena, size);
+    hf_arena_block *block = arena_block_new(arena, size);
     if (block == NULL)
         return false;
     if (arena->current == NULL)
@@ -90,7 +90,7 @@ char *hf_arena_text(hf_arena *arena, hf_slice from)
     return copy;
 }
 
-static void free_blocks(hf_arena *arena, hf_arena_block *block)
+static void arena_free_blocks(hf_arena *arena, hf_arena_block *block)
 {
     for (hf_arena_block *next; block != NULL; block = next) {
         next = block->next;
@@ -104,7 +104,7 @@ void hf_arena_reset(hf_arena *arena)
     hf_arena_block **at = &arena->first;
     for (size_t kept = 0; *at != NULL && kept + (*at)->size <= HF_ARENA_KEPT; at = &(*at)->next)
         kept += (*at)->size;
-    free_blocks(arena, *at);
+    arena_free_blocks(arena, *at);
     *at = NULL;
     arena->current = arena->first;
     arena->used = 0;
@@ -122,6 +122,6 @@ void hf_arena_wipe(hf_arena *arena)
 
 void hf_arena_done(hf_arena *arena)
 {
-    free_blocks(arena, arena->first);
+    arena_free_blocks(arena, arena->first);
     *arena = (hf_arena){.least = arena->least};
 }

@@ -24,10 +24,10 @@ typedef struct hf_arena {
     size_t least; /* bytes of the first block; 0: 16 KiB. For whoever has many small arenas */
 } hf_arena;
 
-/* Zeroed memory, aligned for anything; NULL when memory is out or the ceiling is reached. */
+/* Zeroed memory, aligned for anything; NULL when out of memory or the ceiling is reached. */
 void *hf_arena_alloc(hf_arena *arena, size_t size);
 
-/* A copy that lives in the arena. False when memory is out. */
+/* A copy that lives in the arena. False when out of memory. */
 bool hf_arena_copy(hf_arena *arena, hf_slice from, hf_slice *out);
 
 /* The same as a NUL-terminated string. */

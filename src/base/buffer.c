@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t next_room(size_t room, size_t needed)
+static size_t buffer_next_room(size_t room, size_t needed)
 {
     size_t wanted = room * 2 > needed ? room * 2 : needed < 128 ? 128 : needed;
     return wanted < HF_BUFFER_MAX ? wanted : HF_BUFFER_MAX;
@@ -21,7 +21,7 @@ static bool buffer_make_room(hf_buffer *buffer, size_t more)
     size_t needed = buffer->size + more + 1;
     if (needed <= buffer->room)
         return true;
-    size_t room = next_room(buffer->room, needed);
+    size_t room = buffer_next_room(buffer->room, needed);
     buffer->full = needed > HF_BUFFER_MAX;
     char *text = buffer->full ? NULL : hf_realloc(buffer->text, room);
     if (text == NULL) {

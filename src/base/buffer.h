@@ -13,7 +13,7 @@ typedef struct hf_buffer {
     char *text; /* always ends in NUL once something was added */
     size_t size;
     size_t room;
-    bool failed; /* memory was out or the ceiling reached; what was added since is missing */
+    bool failed; /* out of memory or the ceiling reached; what was added since is missing */
     bool full;   /* ... it was the ceiling */
 } hf_buffer;
 

@@ -27,7 +27,7 @@ static inline hf_status hf_same_status(hf_status status)
     return status;
 }
 
-/* The usual sentence when memory is out. */
-#define hf_fail_memory(err) hf_fail((err), HF_NO_MEMORY, "Memory is out; nothing was done.")
+/* The usual sentence when out of memory. */
+#define hf_fail_memory(err) hf_fail((err), HF_NO_MEMORY, "Out of memory; nothing was done.")
 
 #endif

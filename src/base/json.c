@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void before_value(hf_json *json)
+static void json_before_value(hf_json *json)
 {
     if (json->comma)
         hf_buffer_add(&json->out, ",", 1);
@@ -16,7 +16,7 @@ static void before_value(hf_json *json)
 
 void hf_json_begin(hf_json *json, char bracket)
 {
-    before_value(json);
+    json_before_value(json);
     hf_buffer_add(&json->out, &bracket, 1);
     json->comma = false;
 }
@@ -48,7 +48,7 @@ static void json_quoted(hf_json *json, const char *text)
 
 void hf_json_name(hf_json *json, const char *name)
 {
-    before_value(json);
+    json_before_value(json);
     json_quoted(json, name);
     hf_buffer_add(&json->out, ":", 1);
     json->comma = false;
@@ -56,7 +56,7 @@ void hf_json_name(hf_json *json, const char *name)
 
 void hf_json_text(hf_json *json, const char *text)
 {
-    before_value(json);
+    json_before_value(json);
     if (text == NULL)
         hf_buffer_add(&json->out, "null", 4);
     else
@@ -73,13 +73,13 @@ void hf_json_int(hf_json *json, int64_t value)
     while ((left /= 10) > 0);
     if (value < 0)
         *--at = '-';
-    before_value(json);
+    json_before_value(json);
     hf_buffer_add(&json->out, at, (size_t)(digits + sizeof digits - at));
 }
 
 void hf_json_number(hf_json *json, double value)
 {
-    before_value(json);
+    json_before_value(json);
     if (value - value != 0) /* infinite, or not a number */
         hf_buffer_add(&json->out, "null", 4);
     else if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value)
@@ -90,13 +90,13 @@ void hf_json_number(hf_json *json, double value)
 
 void hf_json_bool(hf_json *json, bool value)
 {
-    before_value(json);
+    json_before_value(json);
     hf_buffer_add(&json->out, value ? "true" : "false", value ? 4 : 5);
 }
 
 void hf_json_seconds(hf_json *json, int64_t us)
 {
-    before_value(json);
+    json_before_value(json);
     hf_buffer_print(&json->out, "%" PRId64, us / 1000000);
     if (us % 1000000 == 0)
         return;

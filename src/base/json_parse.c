@@ -5,6 +5,7 @@
 #include "base/json_parse.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ typedef struct parser {
 } parser;
 
 /* Where `at` is, for people. */
-static void parse_place(const parser *p, const char *at, size_t *line, size_t *column)
+static void json_parse_place(const parser *p, const char *at, size_t *line, size_t *column)
 {
     *line = *column = 1;
     const char *start = p->source->text;
@@ -33,28 +34,28 @@ static void parse_place(const parser *p, const char *at, size_t *line, size_t *c
     }
 }
 
-static void parse_flaw(parser *p, const char *at, const char *what)
+static void json_parse_flaw(parser *p, const char *at, const char *what)
 {
     if (p->status != HF_OK)
         return;
     size_t line, column;
-    parse_place(p, at, &line, &column);
+    json_parse_place(p, at, &line, &column);
     p->status = hf_fail(p->err, HF_INVALID, "%s is not good JSON: line %zu, column %zu: %s.",
                         p->source->what, line, column, what);
 }
 
-static bool parse_in_number(char c)
+static bool json_parse_in_number(char c)
 {
     return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
 }
 
-static void parse_space(parser *p)
+static void json_parse_space(parser *p)
 {
     while (*p->at == ' ' || *p->at == '\n' || *p->at == '\r' || *p->at == '\t')
         p->at++;
 }
 
-static hf_json_value *parse_value_new(parser *p, hf_json_type type)
+static hf_json_value *json_parse_value_new(parser *p, hf_json_type type)
 {
     if (p->values++ >= p->source->values_max) {
         if (p->status == HF_OK)
@@ -72,15 +73,11 @@ static hf_json_value *parse_value_new(parser *p, hf_json_type type)
 
 /* ---- texts ---- */
 
-static bool parse_hex4(const char *at, uint32_t *out)
+static bool json_parse_hex4(const char *at, uint32_t *out)
 {
     *out = 0;
     for (int i = 0; i < 4; i++) {
-        char c = at[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
+        int digit = hf_hex_digit(at[i]);
         if (digit < 0) /* the NUL at the end as well */
             return false;
         *out = *out << 4 | (uint32_t)digit;
@@ -88,7 +85,7 @@ static bool parse_hex4(const char *at, uint32_t *out)
     return true;
 }
 
-static char *parse_put_utf8(char *out, uint32_t value)
+static char *json_parse_put_utf8(char *out, uint32_t value)
 {
     if (value < 0x80) {
         *out++ = (char)value;
@@ -109,18 +106,18 @@ static char *parse_put_utf8(char *out, uint32_t value)
 }
 
 /* p->at is behind "\u". Answers what is wrong, or NULL. */
-static const char *parse_code(parser *p, uint32_t *value)
+static const char *json_parse_code(parser *p, uint32_t *value)
 {
     uint32_t low;
-    if (!parse_hex4(p->at, value))
+    if (!json_parse_hex4(p->at, value))
         return "\\u wants four hex digits";
     p->at += 4;
     if (*value == 0)
         return "a text can't hold \\u0000";
     if (*value < 0xd800 || *value > 0xdfff)
         return NULL;
-    if (*value > 0xdbff || p->at[0] != '\\' || p->at[1] != 'u' || !parse_hex4(p->at + 2, &low) ||
-        low < 0xdc00 || low > 0xdfff)
+    if (*value > 0xdbff || p->at[0] != '\\' || p->at[1] != 'u' ||
+        !json_parse_hex4(p->at + 2, &low) || low < 0xdc00 || low > 0xdfff)
         return "half of a surrogate pair";
     p->at += 6;
     *value = 0x10000 + ((*value - 0xd800) << 10) + (low - 0xdc00);
@@ -128,7 +125,7 @@ static const char *parse_code(parser *p, uint32_t *value)
 }
 
 /* p->at is at the backslash. */
-static bool parse_escape(parser *p, char **out)
+static bool json_parse_escape(parser *p, char **out)
 {
     static const char written[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     char *start = p->at++;
@@ -139,16 +136,16 @@ static bool parse_escape(parser *p, char **out)
         return true;
     }
     uint32_t value;
-    const char *wrong = *p->at++ == 'u' ? parse_code(p, &value) : "no such escape";
+    const char *wrong = *p->at++ == 'u' ? json_parse_code(p, &value) : "no such escape";
     if (wrong != NULL)
-        parse_flaw(p, start, wrong);
+        json_parse_flaw(p, start, wrong);
     else
-        *out = parse_put_utf8(*out, value);
+        *out = json_parse_put_utf8(*out, value);
     return wrong == NULL;
 }
 
 /* p->at is at the opening quote. */
-static bool parse_text(parser *p, hf_slice *out)
+static bool json_parse_text(parser *p, hf_slice *out)
 {
     char *start = p->at, *to = ++p->at;
     while (*p->at != '"') {
@@ -156,20 +153,20 @@ static bool parse_text(parser *p, hf_slice *out)
         uint32_t value;
         size_t size = 1;
         if (p->at == p->end) {
-            parse_flaw(p, start, "the text that begins here does not end");
+            json_parse_flaw(p, start, "the text that begins here does not end");
             return false;
         }
         if (c == '\\') {
-            if (!parse_escape(p, &to))
+            if (!json_parse_escape(p, &to))
                 return false;
             continue;
         }
         if (c < 0x20) {
-            parse_flaw(p, p->at, "a control character in a text must be escaped");
+            json_parse_flaw(p, p->at, "a control character in a text must be escaped");
             return false;
         }
         if (c >= 0x80 && (size = hf_utf8_decode(p->at, (size_t)(p->end - p->at), &value)) == 0) {
-            parse_flaw(p, p->at, "not UTF-8");
+            json_parse_flaw(p, p->at, "not UTF-8");
             return false;
         }
         memmove(to, p->at, size);
@@ -184,7 +181,7 @@ static bool parse_text(parser *p, hf_slice *out)
 
 /* ---- numbers ---- */
 
-static size_t parse_digits(parser *p)
+static size_t json_parse_digits(parser *p)
 {
     char *start = p->at;
     while (*p->at >= '0' && *p->at <= '9')
@@ -192,7 +189,7 @@ static size_t parse_digits(parser *p)
     return (size_t)(p->at - start);
 }
 
-static bool parse_whole(hf_slice text, int64_t *out)
+static bool json_parse_whole(hf_slice text, int64_t *out)
 {
     bool minus = text.at[0] == '-';
     int64_t value = 0; /* counted downwards: there is one more below zero */
@@ -206,37 +203,37 @@ static bool parse_whole(hf_slice text, int64_t *out)
     return true;
 }
 
-static hf_json_value *parse_number(parser *p)
+static hf_json_value *json_parse_number(parser *p)
 {
     char *start = p->at;
     bool whole = true, good;
     if (*p->at == '-')
         p->at++;
     char first = *p->at;
-    size_t digits = parse_digits(p);
+    size_t digits = json_parse_digits(p);
     good = digits == 1 || (digits > 1 && first != '0');
     if (*p->at == '.') {
         p->at++;
         whole = false;
-        good = parse_digits(p) > 0 && good;
+        good = json_parse_digits(p) > 0 && good;
     }
     if (*p->at == 'e' || *p->at == 'E') {
         p->at++;
         whole = false;
         if (*p->at == '+' || *p->at == '-')
             p->at++;
-        good = parse_digits(p) > 0 && good;
+        good = json_parse_digits(p) > 0 && good;
     }
-    if (!good || parse_in_number(*p->at)) {
-        parse_flaw(p, start, "not a number as JSON writes it");
+    if (!good || json_parse_in_number(*p->at)) {
+        json_parse_flaw(p, start, "not a number as JSON writes it");
         return NULL;
     }
-    hf_json_value *value = parse_value_new(p, whole ? HF_JSON_WHOLE : HF_JSON_FRACTION);
+    hf_json_value *value = json_parse_value_new(p, whole ? HF_JSON_WHOLE : HF_JSON_FRACTION);
     if (value == NULL)
         return NULL;
     value->text = (hf_slice){start, (size_t)(p->at - start)};
-    if (whole && !parse_whole(value->text, &value->whole)) {
-        parse_flaw(p, start, "a whole number that does not fit into 64 bits");
+    if (whole && !json_parse_whole(value->text, &value->whole)) {
+        json_parse_flaw(p, start, "a whole number that does not fit into 64 bits");
         return NULL;
     }
     return value;
@@ -244,88 +241,89 @@ static hf_json_value *parse_number(parser *p)
 
 /* ---- values ---- */
 
-static hf_json_value *parse_value(parser *p);
+static hf_json_value *json_parse_value(parser *p);
 
-static hf_json_value *parse_word(parser *p, const char *word, hf_json_type type, bool yes)
+static hf_json_value *json_parse_word(parser *p, const char *word, hf_json_type type, bool yes)
 {
     size_t size = strlen(word);
     if (strncmp(p->at, word, size) != 0) {
-        parse_flaw(p, p->at, "expected a value");
+        json_parse_flaw(p, p->at, "expected a value");
         return NULL;
     }
     p->at += size;
-    hf_json_value *value = parse_value_new(p, type);
+    hf_json_value *value = json_parse_value_new(p, type);
     if (value != NULL)
         value->yes = yes;
     return value;
 }
 
 /* "name": value */
-static hf_json_value *parse_field(parser *p, const hf_json_value *object)
+static hf_json_value *json_parse_field(parser *p, const hf_json_value *object)
 {
     char *start = p->at;
     hf_slice name;
     if (*p->at != '"') {
-        parse_flaw(p, p->at, "expected the name of a field in quotes");
+        json_parse_flaw(p, p->at, "expected the name of a field in quotes");
         return NULL;
     }
-    if (!parse_text(p, &name))
+    if (!json_parse_text(p, &name))
         return NULL;
     for (const hf_json_value *other = object->inside; other != NULL; other = other->next)
         if (hf_slice_equal(other->name, name)) {
-            parse_flaw(p, start, "a field of this name stands there already");
+            json_parse_flaw(p, start, "a field of this name stands there already");
             return NULL;
         }
     if (object->count == HF_JSON_FIELDS_MAX) {
-        parse_flaw(p, start, "an object can't hold more than 64 fields");
+        json_parse_flaw(p, start, "an object can't hold more than 64 fields");
         return NULL;
     }
-    parse_space(p);
+    json_parse_space(p);
     if (*p->at != ':') {
-        parse_flaw(p, p->at, "expected a colon");
+        json_parse_flaw(p, p->at, "expected a colon");
         return NULL;
     }
     p->at++;
-    hf_json_value *value = parse_value(p);
+    hf_json_value *value = json_parse_value(p);
     if (value != NULL)
         value->name = name;
     return value;
 }
 
 /* p->at is at the opening bracket. */
-static hf_json_value *parse_inside(parser *p, hf_json_type type, char closing)
+static hf_json_value *json_parse_inside(parser *p, hf_json_type type, char closing)
 {
     if (p->depth == p->depth_max) {
         char what[48];
         snprintf(what, sizeof what, "nested deeper than %d", p->depth_max);
-        parse_flaw(p, p->at, what);
+        json_parse_flaw(p, p->at, what);
         return NULL;
     }
-    hf_json_value *value = parse_value_new(p, type), *item,
+    hf_json_value *value = json_parse_value_new(p, type), *item,
                   **last = value == NULL ? NULL : &value->inside;
     if (value == NULL)
         return NULL;
     p->depth++;
     p->at++;
-    parse_space(p);
+    json_parse_space(p);
     while (*p->at != closing) {
-        item = type == HF_JSON_OBJECT ? parse_field(p, value) : parse_value(p);
+        item = type == HF_JSON_OBJECT ? json_parse_field(p, value) : json_parse_value(p);
         if (item == NULL)
             return NULL;
         *last = item;
         last = &item->next;
         value->count++;
-        parse_space(p);
+        json_parse_space(p);
         if (*p->at == closing)
             break;
         if (*p->at != ',') {
-            parse_flaw(p, p->at, type == HF_JSON_OBJECT ? "expected , or }" : "expected , or ]");
+            json_parse_flaw(p, p->at,
+                            type == HF_JSON_OBJECT ? "expected , or }" : "expected , or ]");
             return NULL;
         }
         p->at++;
-        parse_space(p);
+        json_parse_space(p);
         if (*p->at == closing) {
-            parse_flaw(p, p->at, "a comma with nothing after it");
+            json_parse_flaw(p, p->at, "a comma with nothing after it");
             return NULL;
         }
     }
@@ -334,28 +332,28 @@ static hf_json_value *parse_inside(parser *p, hf_json_type type, char closing)
     return value;
 }
 
-static hf_json_value *parse_value(parser *p)
+static hf_json_value *json_parse_value(parser *p)
 {
-    parse_space(p);
+    json_parse_space(p);
     switch (*p->at) {
     case '{':
-        return parse_inside(p, HF_JSON_OBJECT, '}');
+        return json_parse_inside(p, HF_JSON_OBJECT, '}');
     case '[':
-        return parse_inside(p, HF_JSON_ARRAY, ']');
+        return json_parse_inside(p, HF_JSON_ARRAY, ']');
     case '"': {
-        hf_json_value *value = parse_value_new(p, HF_JSON_TEXT);
-        return value != NULL && parse_text(p, &value->text) ? value : NULL;
+        hf_json_value *value = json_parse_value_new(p, HF_JSON_TEXT);
+        return value != NULL && json_parse_text(p, &value->text) ? value : NULL;
     }
     case 't':
-        return parse_word(p, "true", HF_JSON_BOOL, true);
+        return json_parse_word(p, "true", HF_JSON_BOOL, true);
     case 'f':
-        return parse_word(p, "false", HF_JSON_BOOL, false);
+        return json_parse_word(p, "false", HF_JSON_BOOL, false);
     case 'n':
-        return parse_word(p, "null", HF_JSON_NULL, false);
+        return json_parse_word(p, "null", HF_JSON_NULL, false);
     default:
         if (*p->at == '-' || (*p->at >= '0' && *p->at <= '9'))
-            return parse_number(p);
-        parse_flaw(p, p->at, p->at == p->end ? "it ends too early" : "expected a value");
+            return json_parse_number(p);
+        json_parse_flaw(p, p->at, p->at == p->end ? "it ends too early" : "expected a value");
         return NULL;
     }
 }
@@ -382,11 +380,11 @@ hf_status hf_json_parse_deep(const hf_json_source *source, int depth_max, hf_are
                 .end = text + source->size,
                 .depth_max = depth_max,
                 .err = err};
-    hf_json_value *value = parse_value(&p);
+    hf_json_value *value = json_parse_value(&p);
     if (value != NULL) {
-        parse_space(&p);
+        json_parse_space(&p);
         if (p.at != p.end)
-            parse_flaw(&p, p.at, "something follows the end");
+            json_parse_flaw(&p, p.at, "something follows the end");
     }
     if (p.status == HF_OK)
         *out = value;

@@ -30,7 +30,7 @@ bool hf_url_drop(char *url, const char *name)
 /* What stands before the last '@' of the part with user and host. That ends with the first '/',
  * unless there would be a port then that is no number: so it is a password, with a '/' that nobody
  * escaped. */
-static const char *end_of_password(const char *host, const char *colon)
+static const char *redact_end_of_password(const char *host, const char *colon)
 {
     const char *end = host + strcspn(host, "/"), *at = NULL;
     bool port = colon != NULL && colon < end &&
@@ -48,7 +48,7 @@ bool hf_url_redact(const char *url, char *out, size_t size)
     const char *host = strstr(url, "://");
     host = host == NULL ? url + strlen(url) : host + 3;
     const char *colon = strchr(host, ':');
-    const char *at = end_of_password(host, colon);
+    const char *at = redact_end_of_password(host, colon);
     bool secret = at != NULL && colon != NULL && colon < at;
     snprintf(out, size, "%.*s%s", secret ? (int)(colon - url) : 0, url, secret ? at : url);
     secret |= hf_url_drop(out, "password=");

@@ -10,7 +10,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 
-static bool system_random(void *out, size_t size)
+static bool seams_system_random(void *out, size_t size)
 {
     char *at = out;
     while (size > 0) {
@@ -30,17 +30,17 @@ static int64_t seams_read_clock(clockid_t clock)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static int64_t system_wall_us(void)
+static int64_t seams_system_wall_us(void)
 {
     return seams_read_clock(CLOCK_REALTIME);
 }
-static int64_t system_boot_us(void)
+static int64_t seams_system_boot_us(void)
 {
     return seams_read_clock(CLOCK_BOOTTIME);
 }
 
 /* The file may not be there yet: then its folder is asked. */
-static int64_t system_fs_kind(const char *path)
+static int64_t seams_system_fs_kind(const char *path)
 {
     struct statfs fs;
     if (statfs(path, &fs) == 0)
@@ -58,12 +58,12 @@ static int64_t system_fs_kind(const char *path)
 hf_seams hf_seam = {
     .realloc = realloc,
     .free = free,
-    .random = system_random,
-    .wall_us = system_wall_us,
-    .boot_us = system_boot_us,
+    .random = seams_system_random,
+    .wall_us = seams_system_wall_us,
+    .boot_us = seams_system_boot_us,
     .sqlite_vfs = NULL,
     .sqlite_log_pages = 32000, /* 128 MiB: see docs/decisions/0002 */
-    .fs_kind = system_fs_kind,
+    .fs_kind = seams_system_fs_kind,
 };
 
 void *hf_realloc(void *block, size_t size)

@@ -53,6 +53,14 @@ void hf_text_show(char *text, size_t size);
 /* Writes 2 * size hex digits and a NUL. */
 void hf_hex(const void *bytes, size_t size, char *out);
 
+/* The value of a hex digit in either case; -1: it is none. */
+static inline int hf_hex_digit(char c)
+{
+    return c >= '0' && c <= '9'                     ? c - '0'
+           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                    : -1;
+}
+
 /* True when all bytes are hex digits in lower case. */
 bool hf_is_hex(const char *text, size_t size);
 

@@ -12,7 +12,7 @@ typedef struct civil {
 } civil;
 
 /* Days to year, month, day: counts in eras of 400 years that begin on 1 March. */
-static civil civil_of(int64_t us)
+static civil time_civil_of(int64_t us)
 {
     int64_t seconds = us / 1000000, rest = us % 1000000;
     if (rest < 0) {
@@ -41,38 +41,38 @@ static civil civil_of(int64_t us)
 }
 
 /* Writes a number with so many digits, and answers where it ends. */
-static char *base_time_digits(char *out, unsigned number, unsigned count)
+static char *time_read_digits(char *out, unsigned number, unsigned count)
 {
     for (unsigned i = count; i-- > 0; number /= 10)
         out[i] = (char)('0' + number % 10);
     return out + count;
 }
 
-static char *digits_and(char *out, unsigned number, unsigned count, char after)
+static char *time_digits_and(char *out, unsigned number, unsigned count, char after)
 {
-    out = base_time_digits(out, number, count);
+    out = time_read_digits(out, number, count);
     *out++ = after;
     return out;
 }
 
 /* By hand, since every answer has some. */
-static void write_usual(const civil *t, char *out)
+static void time_write_usual(const civil *t, char *out)
 {
-    out = digits_and(out, (unsigned)t->year, 4, '-');
-    out = digits_and(out, t->month, 2, '-');
-    out = digits_and(out, t->day, 2, 'T');
-    out = digits_and(out, t->hour, 2, ':');
-    out = digits_and(out, t->minute, 2, ':');
-    out = digits_and(out, t->second, 2, '.');
-    out = digits_and(out, t->us, 6, 'Z');
+    out = time_digits_and(out, (unsigned)t->year, 4, '-');
+    out = time_digits_and(out, t->month, 2, '-');
+    out = time_digits_and(out, t->day, 2, 'T');
+    out = time_digits_and(out, t->hour, 2, ':');
+    out = time_digits_and(out, t->minute, 2, ':');
+    out = time_digits_and(out, t->second, 2, '.');
+    out = time_digits_and(out, t->us, 6, 'Z');
     *out = '\0';
 }
 
 void hf_time_write(int64_t us, char out[HF_TIME_TEXT])
 {
-    civil t = civil_of(us);
+    civil t = time_civil_of(us);
     if (t.year >= 0 && t.year <= 9999) {
-        write_usual(&t, out);
+        time_write_usual(&t, out);
         return;
     }
     snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%06uZ", t.year, t.month,
@@ -81,7 +81,7 @@ void hf_time_write(int64_t us, char out[HF_TIME_TEXT])
 
 void hf_time_say(int64_t us, int64_t now_us, char out[HF_TIME_TEXT])
 {
-    civil t = civil_of(us), now = civil_of(now_us);
+    civil t = time_civil_of(us), now = time_civil_of(now_us);
     if (t.year == now.year && t.month == now.month && t.day == now.day)
         snprintf(out, HF_TIME_TEXT, "%02u:%02u UTC", t.hour, t.minute);
     else
@@ -151,7 +151,7 @@ static bool time_fraction(const char **text, civil *t)
     return true;
 }
 
-static int64_t us_of(const civil *t)
+static int64_t time_us_of(const civil *t)
 {
     int64_t year = t->year - (t->month <= 2);
     int64_t era = year / 400, yoe = year % 400;
@@ -171,6 +171,6 @@ bool hf_time_read(const char *text, int64_t *out_us)
                 time_sign(&text, ':') && time_digits(&text, 2, 0, 59, &t.minute) &&
                 time_sign(&text, ':') && time_digits(&text, 2, 0, 59, &t.second) &&
                 time_fraction(&text, &t) && time_sign(&text, 'Z') && *text == '\0';
-    *out_us = reads ? us_of(&t) : 0;
+    *out_us = reads ? time_us_of(&t) : 0;
     return reads;
 }

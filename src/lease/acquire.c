@@ -59,35 +59,13 @@ static void lease_waiter_begin(lease_waiter *waiter, const lease_order *order, l
     hf_leases *leases = order->leases;
     *waiter = (lease_waiter){
         .woken = PTHREAD_COND_INITIALIZER, .key = key, .out = order->out, .err = order->err};
-    waiter->also = leases->waiters;
-    waiter->also_whence = &leases->waiters;
-    if (leases->waiters != NULL)
-        leases->waiters->also_whence = &waiter->also;
-    leases->waiters = waiter;
+    LIST_INSERT_HEAD(&leases->waiters, waiter, of_all);
 }
 
 static void lease_waiter_end(lease_waiter *waiter)
 {
-    *waiter->also_whence = waiter->also;
-    if (waiter->also != NULL)
-        waiter->also->also_whence = waiter->also_whence;
+    LIST_REMOVE(waiter, of_all);
     pthread_cond_destroy(&waiter->woken);
-}
-
-static void lease_line_join(lease_key *key, lease_waiter *waiter)
-{
-    waiter->whence = key->last;
-    *key->last = waiter;
-    key->last = &waiter->next;
-}
-
-static void lease_line_leave(lease_key *key, lease_waiter *waiter)
-{
-    *waiter->whence = waiter->next;
-    if (waiter->next != NULL)
-        waiter->next->whence = waiter->whence;
-    else
-        key->last = waiter->whence;
 }
 
 /* Sleeps until it is woken, or the time is over: then false. */
@@ -114,12 +92,12 @@ static hf_status lease_wait_turn(const lease_order *order, lease_key *key, lease
 {
     hf_leases *leases = order->leases;
     bool in_time = true;
-    lease_line_join(key, waiter);
+    TAILQ_INSERT_TAIL(&key->line, waiter, in_line);
     while (!leases->stopped && !waiter->cancelled && in_time &&
-           (key->hold != NULL || key->busy || key->first != waiter))
+           (key->hold != NULL || key->busy || TAILQ_FIRST(&key->line) != waiter))
         in_time = lease_waiter_sleep(waiter, order);
-    bool mine = key->hold == NULL && !key->busy && key->first == waiter;
-    lease_line_leave(key, waiter);
+    bool mine = key->hold == NULL && !key->busy && TAILQ_FIRST(&key->line) == waiter;
+    TAILQ_REMOVE(&key->line, waiter, in_line);
     if (mine && !leases->stopped && !waiter->cancelled) {
         key->busy = true;
         return HF_OK;
@@ -277,7 +255,7 @@ static hf_status lease_carry_out(const lease_order *order)
     lease_hold *hold = key->hold;
     if (hold != NULL && hold->thread == lease_thread() && lease_now_us() < hold->ends_us)
         return lease_reenter(order, hold);
-    bool free = hold == NULL && !key->busy && key->first == NULL;
+    bool free = hold == NULL && !key->busy && TAILQ_EMPTY(&key->line);
     if (free && leases->backend == NULL) {
         key->busy = true;
         return lease_grant(order, key, NULL);
@@ -364,9 +342,9 @@ bool hf_lease_cancel(hf_leases *leases, const hf_lease *lease)
     if (leases == NULL || leases->process != lease_process())
         return false;
     pthread_mutex_lock(&leases->mutex);
-    lease_waiter *waiter = leases->waiters;
+    lease_waiter *waiter = LIST_FIRST(&leases->waiters);
     while (waiter != NULL && waiter->out != lease)
-        waiter = waiter->also;
+        waiter = LIST_NEXT(waiter, of_all);
     if (waiter != NULL) {
         waiter->cancelled = true;
         pthread_cond_signal(&waiter->woken);

@@ -109,8 +109,8 @@ void lease_slot_free(lease_slot *slot)
 
 void lease_key_pass(hf_leases *leases, lease_key *key)
 {
-    if (key->hold == NULL && !key->busy && key->first != NULL)
-        pthread_cond_signal(&key->first->woken);
+    if (key->hold == NULL && !key->busy && !TAILQ_EMPTY(&key->line))
+        pthread_cond_signal(&TAILQ_FIRST(&key->line)->woken);
     else
         lease_key_drop(leases, key);
 }

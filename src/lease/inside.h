@@ -4,19 +4,21 @@
  *
  *   free --take--> asked for --granted--> held --close, watchdog, lost--> given back --> free
  *
- * L1  A key is in the table while someone holds it, asks for it or waits for it.
- * L2  While a key is `busy` one thread is at the backend for it: taking, waiting there, or giving
+ * E1  A key is in the table while someone holds it, asks for it or waits for it.
+ * E2  While a key is `busy` one thread is at the backend for it: taking, waiting there, or giving
  *     back. So a backend is asked for a key by one thread at a time, and never while a hold stands.
- * L3  Whoever moves a hold from HELD to ENDED gives it back to the backend; nobody else does.
- * L4  A hold is freed when its last lease is closed and the backend has it no more. */
+ * E3  Whoever moves a hold from HELD to ENDED gives it back to the backend; nobody else does.
+ * E4  A hold is freed when its last lease is closed and the backend has it no more. */
 #ifndef HF_LEASE_INSIDE_H
 #define HF_LEASE_INSIDE_H
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "lease/backend.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 typedef struct lease_key lease_key;
 typedef struct lease_hold lease_hold;
@@ -28,8 +30,8 @@ struct lease_waiter {
     pthread_cond_t woken;
     lease_key *key;
     const hf_lease *out;               /* whom it waits for: hf_lease_cancel */
-    lease_waiter *next, **whence;      /* in the line of the key */
-    lease_waiter *also, **also_whence; /* among all of the provider */
+    TAILQ_ENTRY(lease_waiter) in_line; /* of the key */
+    LIST_ENTRY(lease_waiter) of_all;   /* of the provider */
     bool cancelled;
     /* The head of a line asks the backend. */
     hf_ask ask;
@@ -39,11 +41,10 @@ struct lease_waiter {
 };
 
 struct lease_key {
-    uint64_t hash;
-    lease_key *next; /* in its bucket; or among the unused */
+    hf_hash_entry entry; /* first; of those that are unused, only its next */
     lease_hold *hold;
-    bool busy;                   /* L2 */
-    lease_waiter *first, **last; /* the line: first come, first served */
+    bool busy;                       /* E2 */
+    TAILQ_HEAD(, lease_waiter) line; /* first come, first served */
     size_t size;
     char text[HF_LEASE_KEY_SIZE];
 };
@@ -87,13 +88,12 @@ struct hf_leases {
     char grade[HF_TEXT_SIZE];
     char names[64]; /* the namespace */
     bool stopped;
-    unsigned inside;       /* threads in a call that lets go of the mutex */
-    pthread_cond_t left;   /* ... has become 0 */
-    lease_waiter *waiters; /* all that wait, also at the backend */
+    unsigned inside;                   /* threads in a call that lets go of the mutex */
+    pthread_cond_t left;               /* ... has become 0 */
+    LIST_HEAD(, lease_waiter) waiters; /* all that wait, also at the backend */
 
-    lease_key **buckets;
-    size_t buckets_count, keys_count;
-    uint64_t seed;
+    hf_hash keys;  /* of lease_key */
+    uint64_t seed; /* of their hashes */
     lease_key *unused_keys;
     lease_hold *unused_holds;
     lease_slot *unused_slots;
@@ -125,7 +125,7 @@ hf_status lease_key_check(const char *key, hf_error *err);
 bool lease_keys_init(hf_leases *leases);
 /* The key's entry, made if there is none; NULL: out of memory. */
 lease_key *lease_key_find(hf_leases *leases, const char *text, size_t size);
-/* Removes an entry that nobody needs (L1); else nothing happens. */
+/* Removes an entry that nobody needs (E1); else nothing happens. */
 void lease_key_drop(hf_leases *leases, lease_key *key);
 
 /* ---- holds.c ---- */
@@ -141,7 +141,7 @@ void lease_slot_free(lease_slot *slot);
 void lease_blocks_free(hf_leases *leases);
 
 /* Moves a hold from HELD to ENDED and takes it off its key; the key is busy then if there is a
- * backend (L3). */
+ * backend (E3). */
 void lease_hold_end(lease_hold *hold);
 /* The rest of it: gives it back, with the mutex let go meanwhile, and lets the next in line. */
 void lease_hold_give(lease_hold *hold, lease_key *key);

@@ -156,17 +156,16 @@ static void lease_free(hf_leases *leases)
 {
     if (leases->backend != NULL)
         leases->backend->ops->close(leases->backend);
-    for (size_t i = 0; leases->buckets != NULL && i < leases->buckets_count; i++)
-        for (lease_key *key = leases->buckets[i], *next; key != NULL; key = next) {
-            next = key->next;
-            hf_free(key);
-        }
+    for (hf_hash_entry *entry; (entry = hf_hash_walk(&leases->keys, NULL)) != NULL;) {
+        hf_hash_remove(&leases->keys, entry);
+        hf_free(entry);
+    }
+    hf_hash_done(&leases->keys);
     for (lease_key *next; leases->unused_keys != NULL; leases->unused_keys = next) {
-        next = leases->unused_keys->next;
+        next = (lease_key *)leases->unused_keys->entry.next;
         hf_free(leases->unused_keys);
     }
     lease_blocks_free(leases);
-    hf_free(leases->buckets);
     hf_free(leases->heap);
     pthread_cond_destroy(&leases->alarm);
     pthread_cond_destroy(&leases->left);
@@ -219,7 +218,8 @@ void hf_leases_stop(hf_leases *leases)
         return;
     pthread_mutex_lock(&leases->mutex);
     leases->stopped = true;
-    for (lease_waiter *waiter = leases->waiters; waiter != NULL; waiter = waiter->also)
+    for (lease_waiter *waiter = LIST_FIRST(&leases->waiters); waiter != NULL;
+         waiter = LIST_NEXT(waiter, of_all))
         pthread_cond_signal(&waiter->woken);
     while (leases->heap_count > 0) {
         lease_hold *hold = leases->heap[1];

@@ -12,9 +12,9 @@ struct hf_batch {
     size_t count;
     size_t capacity;
     hf_arena arena; /* of the answers */
-    /* Others wait for it (store/together.h): what is busy at the first try is answered so at once.
-     * */
-    bool together;
+    /* A group commit (store/group_commit.h): what is busy at the first try is answered busy at
+     * once, because others wait for this batch. */
+    bool grouped;
     int64_t since_us; /* when it came, by boot_us: its time counts from then; 0: just now */
     bool tried;       /* by itself, and it was busy: if its time is over there is no other try */
 };

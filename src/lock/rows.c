@@ -2,6 +2,7 @@
 /* The working set: finding and making rows, and putting back what a refused linked run touched. */
 #include "lock/rows.h"
 
+#include "base/hash.h"
 #include "base/seams.h"
 
 #include <stdlib.h>
@@ -9,29 +10,9 @@
 
 /* ---- the hash ---- */
 
-static uint64_t rows_mix(uint64_t a, uint64_t b)
-{
-    __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t hash_bytes(uint64_t seed, const char *at, size_t size)
-{
-    uint64_t hash = seed ^ UINT64_C(0x9e3779b97f4a7c15), word;
-    for (; size >= 8; at += 8, size -= 8) {
-        memcpy(&word, at, 8);
-        hash = rows_mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
-    }
-    word = 0;
-    if (size > 0)
-        memcpy(&word, at, size);
-    return rows_mix(hash ^ word, UINT64_C(0x8ebc6af09c88c6e3) ^ size);
-}
-
 uint64_t hf_resource_hash(uint64_t seed, hf_slice type, hf_slice id)
 {
-    return hash_bytes(hash_bytes(seed, type.at, type.size), id.at, id.size);
+    return hf_hash_bytes(hf_hash_bytes(seed, type.at, type.size), id.at, id.size);
 }
 
 /* ---- making and finding rows ---- */
@@ -76,8 +57,8 @@ static void *lock_rows_take(hf_rows *rows, size_t size)
 
 hf_session_row *hf_rows_session(hf_rows *rows, const char *id)
 {
-    hf_session_row **at =
-        &rows->session_hash[hash_bytes(rows->seed, id, HF_SESSION_ID_MAX) & (rows->hash_size - 1)];
+    hf_session_row **at = &rows->session_hash[hf_hash_bytes(rows->seed, id, HF_SESSION_ID_MAX) &
+                                              (rows->hash_size - 1)];
     for (; *at != NULL; at = &(*at)->chain)
         if (memcmp((*at)->id, id, HF_SESSION_ID_MAX) == 0)
             return *at;
@@ -122,7 +103,7 @@ static void grow_hash(hf_rows *rows)
     }
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         hf_session_row **at =
-            &sessions[hash_bytes(rows->seed, row->id, HF_SESSION_ID_MAX) & (size - 1)];
+            &sessions[hf_hash_bytes(rows->seed, row->id, HF_SESSION_ID_MAX) & (size - 1)];
         row->chain = *at;
         *at = row;
     }

@@ -12,7 +12,7 @@ void hf_json_free(char *json)
     hf_free(json);
 }
 
-static void resource_value(hf_json *json, const hf_resource *resource)
+static void json_resource_value(hf_json *json, const hf_resource *resource)
 {
     char text[HF_RESOURCE_SIZE];
     hf_resource_format(resource, text);
@@ -20,7 +20,7 @@ static void resource_value(hf_json *json, const hf_resource *resource)
 }
 
 /* "" reads as null: there is none. */
-static void maybe_field(hf_json *json, const char *name, const char *text)
+static void json_maybe_field(hf_json *json, const char *name, const char *text)
 {
     hf_json_put_text(json, name, text[0] == '\0' ? NULL : text);
 }
@@ -36,11 +36,11 @@ static void json_maybe_int_field(hf_json *json, const char *name, int64_t value)
 }
 
 /* version NULL: it was never saved, or nothing is known of that. */
-static void lock_value(hf_json *json, const hf_lock *lock, const hf_version *version)
+static void json_lock_value(hf_json *json, const hf_lock *lock, const hf_version *version)
 {
     hf_json_begin(json, '{');
     hf_json_name(json, "resource");
-    resource_value(json, &lock->resource);
+    json_resource_value(json, &lock->resource);
     hf_json_put_text(json, "mode", hf_mode_name(lock->mode));
     hf_json_put_int(json, "fence", lock->fence);
     hf_json_put_time(json, "since", lock->since_us);
@@ -57,8 +57,8 @@ static void lock_value(hf_json *json, const hf_lock *lock, const hf_version *ver
 }
 
 /* versions: of those locks that have one, in the same order. */
-static void locks_field(hf_json *json, const char *name, const hf_lock *locks, size_t count,
-                        const hf_version *versions, size_t versions_count)
+static void json_locks_field(hf_json *json, const char *name, const hf_lock *locks, size_t count,
+                             const hf_version *versions, size_t versions_count)
 {
     size_t next = 0;
     hf_json_name(json, name);
@@ -66,7 +66,7 @@ static void locks_field(hf_json *json, const char *name, const hf_lock *locks, s
     for (size_t i = 0; i < count; i++) {
         bool saved = next < versions_count &&
                      hf_resource_compare(&versions[next].resource, &locks[i].resource) == 0;
-        lock_value(json, &locks[i], saved ? &versions[next] : NULL);
+        json_lock_value(json, &locks[i], saved ? &versions[next] : NULL);
         next += saved;
     }
     hf_json_end(json, ']');
@@ -76,18 +76,18 @@ static void json_version(hf_json *json, const hf_version *version)
 {
     hf_json_begin(json, '{');
     hf_json_name(json, "resource");
-    resource_value(json, &version->resource);
+    json_resource_value(json, &version->resource);
     hf_json_put_int(json, "version", version->number);
     json_maybe_int_field(json, "fence", version->fence);
     hf_json_put_time(json, "saved", version->saved_us);
-    maybe_field(json, "session", version->session);
-    maybe_field(json, "user", version->user);
-    maybe_field(json, "name", version->name);
+    json_maybe_field(json, "session", version->session);
+    json_maybe_field(json, "user", version->user);
+    json_maybe_field(json, "name", version->name);
     hf_json_put_bool(json, "gone", version->gone);
     hf_json_end(json, '}');
 }
 
-static void requests_field(hf_json *json, const hf_answer *answer)
+static void json_requests_field(hf_json *json, const hf_answer *answer)
 {
     hf_json_name(json, "requests");
     hf_json_begin(json, '[');
@@ -95,7 +95,7 @@ static void requests_field(hf_json *json, const hf_answer *answer)
         const hf_request *request = &answer->requests[i];
         hf_json_begin(json, '{');
         hf_json_name(json, "resource");
-        resource_value(json, &request->resource);
+        json_resource_value(json, &request->resource);
         hf_json_put_text(json, "session", request->session);
         hf_json_put_text(json, "name", request->name);
         hf_json_put_text(json, "message", request->message);
@@ -108,14 +108,15 @@ static void requests_field(hf_json *json, const hf_answer *answer)
 char *hf_lock_json(const hf_lock *lock)
 {
     hf_json json = {0};
-    lock_value(&json, lock, NULL);
+    json_lock_value(&json, lock, NULL);
     return hf_buffer_take(&json.out);
 }
 
 char *hf_acquired_json(const hf_answer *answer)
 {
     hf_json json = {0};
-    lock_value(&json, &answer->locks[0], answer->versions_count > 0 ? &answer->versions[0] : NULL);
+    json_lock_value(&json, &answer->locks[0],
+                    answer->versions_count > 0 ? &answer->versions[0] : NULL);
     return hf_buffer_take(&json.out);
 }
 
@@ -139,7 +140,7 @@ char *hf_versions_json(const hf_version *versions, size_t count)
     return hf_buffer_take(&json.out);
 }
 
-static void session_value(hf_json *json, const hf_session_info *session, const char *key)
+static void json_session_value(hf_json *json, const hf_session_info *session, const char *key)
 {
     hf_json_begin(json, '{');
     hf_json_put_text(json, "id", session->id);
@@ -156,12 +157,12 @@ static void session_value(hf_json *json, const hf_session_info *session, const c
 char *hf_session_json(const hf_session_info *session, const char *key)
 {
     hf_json json = {0};
-    session_value(&json, session, key);
+    json_session_value(&json, session, key);
     return hf_buffer_take(&json.out);
 }
 
 /* Where a list goes on. */
-static void next_field(hf_json *json, const hf_answer *answer)
+static void json_next_field(hf_json *json, const hf_answer *answer)
 {
     char text[HF_CURSOR_SIZE];
     if (!answer->more)
@@ -174,9 +175,9 @@ char *hf_locks_json(const hf_answer *answer)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    locks_field(&json, "locks", answer->locks, answer->locks_count, answer->versions,
-                answer->versions_count);
-    next_field(&json, answer);
+    json_locks_field(&json, "locks", answer->locks, answer->locks_count, answer->versions,
+                     answer->versions_count);
+    json_next_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
@@ -188,9 +189,9 @@ char *hf_sessions_json(const hf_answer *answer)
     hf_json_name(&json, "sessions");
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < answer->sessions_count; i++)
-        session_value(&json, &answer->sessions[i], NULL);
+        json_session_value(&json, &answer->sessions[i], NULL);
     hf_json_end(&json, ']');
-    next_field(&json, answer);
+    json_next_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
@@ -200,9 +201,9 @@ char *hf_who_json(const hf_resource *resource, const hf_answer *answer)
     hf_json json = {0};
     hf_json_begin(&json, '{');
     hf_json_name(&json, "resource");
-    resource_value(&json, resource);
-    locks_field(&json, "holders", answer->locks, answer->locks_count, NULL, 0);
-    requests_field(&json, answer);
+    json_resource_value(&json, resource);
+    json_locks_field(&json, "holders", answer->locks, answer->locks_count, NULL, 0);
+    json_requests_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
@@ -219,14 +220,14 @@ char *hf_beat_json(const hf_answer *answer)
     for (size_t i = 0; i < answer->lost_count; i++) {
         hf_json_begin(&json, '{');
         hf_json_name(&json, "resource");
-        resource_value(&json, &answer->lost[i].resource);
+        json_resource_value(&json, &answer->lost[i].resource);
         hf_json_put_text(&json, "why", answer->lost[i].why);
-        maybe_field(&json, "by", answer->lost[i].by);
-        maybe_field(&json, "reason", answer->lost[i].reason);
+        json_maybe_field(&json, "by", answer->lost[i].by);
+        json_maybe_field(&json, "reason", answer->lost[i].reason);
         hf_json_end(&json, '}');
     }
     hf_json_end(&json, ']');
-    requests_field(&json, answer);
+    json_requests_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
@@ -236,7 +237,7 @@ static void json_conflict(hf_json *json, const hf_conflict *conflict)
     const hf_answer *answer = conflict->answer;
     hf_json_begin(json, '{');
     hf_json_name(json, "resource");
-    resource_value(json, &conflict->resource);
+    json_resource_value(json, &conflict->resource);
     hf_json_put_text(json, "code", hf_status_wire(answer->status));
     hf_json_put_text(json, "message",
                      answer->message != NULL ? answer->message
@@ -250,13 +251,13 @@ static void json_conflict(hf_json *json, const hf_conflict *conflict)
     hf_json_end(json, '}');
 }
 
-static void refusal_fields(hf_json *json, const hf_refusal *refusal)
+static void json_refusal_fields(hf_json *json, const hf_refusal *refusal)
 {
     hf_json_put_text(json, "code", hf_status_wire(refusal->status));
     hf_json_put_text(json, "message", refusal->message);
     if (refusal->resource != NULL && refusal->resource[0] != '\0')
         hf_json_put_text(json, "resource", refusal->resource);
-    locks_field(json, "holders", refusal->holders, refusal->holders_count, NULL, 0);
+    json_locks_field(json, "holders", refusal->holders, refusal->holders_count, NULL, 0);
     if (refusal->present != NULL) {
         hf_json_name(json, "present");
         json_version(json, refusal->present);
@@ -274,7 +275,7 @@ char *hf_refusal_json(const hf_refusal *refusal)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    refusal_fields(&json, refusal);
+    json_refusal_fields(&json, refusal);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
@@ -289,12 +290,12 @@ char *hf_problem_json(int http, const hf_refusal *refusal)
     hf_json_put_text(&json, "title", hf_status_sentence(refusal->status));
     hf_json_put_int(&json, "status", http != 0 ? http : hf_status_http(refusal->status));
     hf_json_put_text(&json, "detail", refusal->message);
-    refusal_fields(&json, refusal);
+    json_refusal_fields(&json, refusal);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
 
-static void ttl_field(hf_json *json, const char *name, int64_t us)
+static void json_ttl_field(hf_json *json, const char *name, int64_t us)
 {
     hf_json_name(json, name);
     if (us == 0)
@@ -303,20 +304,20 @@ static void ttl_field(hf_json *json, const char *name, int64_t us)
         hf_json_seconds(json, us);
 }
 
-static void type_value(hf_json *json, const hf_type *type)
+static void json_type_value(hf_json *json, const hf_type *type)
 {
     hf_json_begin(json, '{');
     hf_json_put_text(json, "type", type->type);
     hf_json_put_text(json, "policy", hf_policy_name(type->policy));
-    ttl_field(json, "ttl_seconds", type->ttl_us);
-    ttl_field(json, "max_ttl_seconds", type->ttl_max_us);
+    json_ttl_field(json, "ttl_seconds", type->ttl_us);
+    json_ttl_field(json, "max_ttl_seconds", type->ttl_max_us);
     hf_json_end(json, '}');
 }
 
 char *hf_type_json(const hf_type *type)
 {
     hf_json json = {0};
-    type_value(&json, type);
+    json_type_value(&json, type);
     return hf_buffer_take(&json.out);
 }
 
@@ -327,13 +328,13 @@ char *hf_types_json(const hf_answer *answer)
     hf_json_name(&json, "types");
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < answer->types_count; i++)
-        type_value(&json, &answer->types[i]);
+        json_type_value(&json, &answer->types[i]);
     hf_json_end(&json, ']');
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
 
-static void event_value(hf_json *json, const hf_event *event)
+static void json_event_value(hf_json *json, const hf_event *event)
 {
     hf_json_begin(json, '{');
     hf_json_put_int(json, "seq", event->seq);
@@ -341,21 +342,21 @@ static void event_value(hf_json *json, const hf_event *event)
     hf_json_put_text(json, "kind", hf_event_kind_name(event->kind));
     hf_json_name(json, "resource");
     if (event->resource.id[0] != '\0')
-        resource_value(json, &event->resource);
+        json_resource_value(json, &event->resource);
     else
         hf_json_text(json, event->resource.type[0] == '\0' ? NULL : event->resource.type);
-    maybe_field(json, "session", event->session);
-    maybe_field(json, "user", event->user);
-    maybe_field(json, "actor", event->actor);
+    json_maybe_field(json, "session", event->session);
+    json_maybe_field(json, "user", event->user);
+    json_maybe_field(json, "actor", event->actor);
     json_maybe_int_field(json, "fence", event->fence);
-    maybe_field(json, "reason", event->reason);
+    json_maybe_field(json, "reason", event->reason);
     hf_json_end(json, '}');
 }
 
 char *hf_event_json(const hf_event *event)
 {
     hf_json json = {0};
-    event_value(&json, event);
+    json_event_value(&json, event);
     return hf_buffer_take(&json.out);
 }
 
@@ -366,19 +367,19 @@ char *hf_events_json(const hf_answer *answer)
     hf_json_name(&json, "events");
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < answer->events_count; i++)
-        event_value(&json, &answer->events[i]);
+        json_event_value(&json, &answer->events[i]);
     hf_json_end(&json, ']');
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
 
-static void token_value(hf_json *json, const hf_token *token)
+static void json_token_value(hf_json *json, const hf_token *token)
 {
     hf_json_begin(json, '{');
     hf_json_put_text(json, "id", token->id);
     hf_json_put_text(json, "name", token->name);
     hf_json_put_text(json, "roles", token->roles);
-    maybe_field(json, "users", token->users);
+    json_maybe_field(json, "users", token->users);
     hf_json_put_time(json, "created", token->created_us);
     hf_json_put_time(json, "expires", token->expires_us);
     hf_json_put_time(json, "revoked", token->revoked_us);
@@ -388,7 +389,7 @@ static void token_value(hf_json *json, const hf_token *token)
 char *hf_token_json(const hf_token *token)
 {
     hf_json json = {0};
-    token_value(&json, token);
+    json_token_value(&json, token);
     return hf_buffer_take(&json.out);
 }
 
@@ -399,9 +400,9 @@ char *hf_tokens_json(const hf_answer *answer)
     hf_json_name(&json, "tokens");
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < answer->tokens_count; i++)
-        token_value(&json, &answer->tokens[i]);
+        json_token_value(&json, &answer->tokens[i]);
     hf_json_end(&json, ']');
-    next_field(&json, answer);
+    json_next_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }

@@ -20,7 +20,7 @@ typedef struct polling {
     bool away;       /* the store could not be used, with several beats at once nor with one */
 } polling;
 
-static void come_back_in(polling *it, int64_t us)
+static void keeper_come_back_in(polling *it, int64_t us)
 {
     if (us < it->next_us)
         it->next_us = us < 1000 ? 1000 : us;
@@ -55,7 +55,7 @@ static bool keeper_is_for_all(hf_status status)
 /* Where a batch of beats came to nothing each is tried by itself, until one of them shows that the
  * others were not in its way: a store that is away, or a proxy before it that says so, is not asked
  * by a thousand sessions in a row. Those that were in no batch beat in any case. */
-static void beat_alone(hf_session *session, polling *it, bool in_vain)
+static void keeper_beat_alone(hf_session *session, polling *it, bool in_vain)
 {
     if (in_vain && it->away) {
         hf_note_missed(session);
@@ -75,25 +75,26 @@ static void keeper_look_after(hf_session *session, polling *it)
     int64_t now_us = hf_seam.boot_us();
     outlook seen = keeper_look_at(session, now_us);
     if (!seen.ended && seen.due_us <= 0) {
-        beat_alone(session, it, seen.in_vain == it->number);
+        keeper_beat_alone(session, it, seen.in_vain == it->number);
         now_us = hf_seam.boot_us();
         seen = keeper_look_at(session, now_us);
     }
     if (seen.ended || seen.left_us <= 0) { /* perhaps found out by another call; told once */
-        hf_tell_ended(session);
+        hf_notify_ended(session);
         return;
     }
-    hf_tell_spent(session, now_us, &it->next_us);
-    come_back_in(it, seen.due_us);
-    come_back_in(it, seen.left_us);
+    hf_notify_spent(session, now_us, &it->next_us);
+    keeper_come_back_in(it, seen.due_us);
+    keeper_come_back_in(it, seen.left_us);
 }
 
 /* The handle after `last` (NULL: the first), kept from being freed. Those opened meanwhile may be
  * missed until next time. */
-static hf_session *pin_next(hf_manager *manager, hf_session *last)
+static hf_session *keeper_pin_next(hf_manager *manager, hf_session *last)
 {
     pthread_mutex_lock(&manager->mutex);
-    hf_session *session = last == NULL ? manager->sessions : last->next;
+    hf_session *session =
+        last == NULL ? LIST_FIRST(&manager->sessions) : LIST_NEXT(last, of_manager);
     if (session != NULL)
         session->pins++;
     if (last != NULL && --last->pins == 0)
@@ -107,7 +108,7 @@ static hf_session *pin_next(hf_manager *manager, hf_session *last)
 /* One by one, the beats of a thousand sessions would take a thousand times as long as the store is
  * away. Those that are due and whose handle nobody is using go in batches. */
 
-enum { TOGETHER = 64 };
+enum { BEATS_AT_ONCE = 64 };
 #define AWAY_US 1000000 /* a store that takes longer to fail is away */
 
 /* What is known of a beat, when its handle may have been freed. */
@@ -131,34 +132,34 @@ static void keeper_unpin(hf_session *session)
 
 /* Pins it, if it is still there. Another may have come to its place in memory, perhaps one on the
  * same session. */
-static bool pin_again(hf_manager *manager, const beating *it)
+static bool keeper_pin_again(hf_manager *manager, const beating *it)
 {
     pthread_mutex_lock(&manager->mutex);
-    hf_session *session = manager->sessions;
+    hf_session *session = LIST_FIRST(&manager->sessions);
     while (session != NULL &&
            (session != it->session || strcmp(session->request_prefix, it->prefix) != 0))
-        session = session->next;
+        session = LIST_NEXT(session, of_manager);
     if (session != NULL)
         session->pins++;
     pthread_mutex_unlock(&manager->mutex);
     return session != NULL;
 }
 
-/* Takes up to TOGETHER sessions that are due and nobody is using, each with a pin and its `work`.
+/* Takes up to BEATS_AT_ONCE sessions that are due and not in use, each with a pin and its `work`.
  * Each is looked at once in a poll: one whose bound is shorter than a batch takes would be due for
  * ever. */
-static size_t take_due(hf_manager *manager, uint64_t poll, beating *out)
+static size_t keeper_take_due(hf_manager *manager, uint64_t poll, beating *out)
 {
     size_t count = 0;
     int64_t now_us = hf_seam.boot_us();
     pthread_mutex_lock(&manager->mutex);
-    for (hf_session *session = manager->sessions; session != NULL && count < TOGETHER;
-         session = session->next) {
+    for (hf_session *session = LIST_FIRST(&manager->sessions);
+         session != NULL && count < BEATS_AT_ONCE; session = LIST_NEXT(session, of_manager)) {
         if (session->polled >= poll)
             continue;
         session->polled = poll;
         outlook seen = keeper_look_at(session, now_us);
-        if (seen.due_us > 0 || seen.ended || !hf_turns_try(&session->work))
+        if (seen.due_us > 0 || seen.ended || !hf_fifo_mutex_trylock(&session->work))
             continue;
         session->pins++;
         out[count] = (beating){.session = session};
@@ -169,7 +170,7 @@ static size_t take_due(hf_manager *manager, uint64_t poll, beating *out)
 }
 
 /* Once more when the answer was lost: a beat that is sent twice does no harm. */
-static hf_status ask_for_beats(hf_manager *manager, hf_batch *batch, int64_t *sent_boot_us)
+static hf_status keeper_ask_for_beats(hf_manager *manager, hf_batch *batch, int64_t *sent_boot_us)
 {
     *sent_boot_us = hf_seam.boot_us();
     hf_status status = hf_store_execute(manager->store, batch, NULL);
@@ -178,7 +179,7 @@ static hf_status ask_for_beats(hf_manager *manager, hf_batch *batch, int64_t *se
                : status;
 }
 
-static void note_in_vain(hf_session *session, uint64_t poll)
+static void keeper_note_in_vain(hf_session *session, uint64_t poll)
 {
     pthread_mutex_lock(&session->mutex);
     session->in_vain = poll;
@@ -188,18 +189,18 @@ static void note_in_vain(hf_session *session, uint64_t poll)
 /* What could not be beaten stays due, and beats by itself: perhaps its neighbours were in the way,
  * or all of them were too much at once. But not when the store is away, where one after the other
  * would wait for it. */
-static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beating *all,
-                       size_t count)
+static void keeper_send_beats(hf_manager *manager, polling *it, hf_batch *batch, beating *all,
+                              size_t count)
 {
     int64_t sent_boot_us;
-    batch->together = count > 1; /* for one that is busy the others are not kept waiting */
+    batch->grouped = count > 1; /* for one that is busy the others are not kept waiting */
     for (size_t i = 0; i < count; i++) {
         hf_op *op = hf_batch_add(batch, HF_OP_BEAT);
         all[i].call = hf_number_request(all[i].session, all[i].request);
         op->session = &all[i].session->credentials;
         op->request_id = all[i].request;
     }
-    hf_status status = ask_for_beats(manager, batch, &sent_boot_us);
+    hf_status status = keeper_ask_for_beats(manager, batch, &sent_boot_us);
     bool away = status != HF_OK && hf_seam.boot_us() - sent_boot_us >= AWAY_US;
     it->away |= away;
     for (size_t i = 0; i < count; i++) {
@@ -212,7 +213,7 @@ static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beatin
         else if (away || count == 1)
             hf_note_missed(all[i].session);
         if (status != HF_OK || all[i].status == HF_UNAVAILABLE || all[i].status == HF_UNSURE)
-            note_in_vain(all[i].session, it->number);
+            keeper_note_in_vain(all[i].session, it->number);
         if (hf_is_over(all[i].status, answer))
             hf_note_over(all[i].session, false);
     }
@@ -220,19 +221,19 @@ static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beatin
 
 /* The listeners are called when no handle is kept but the one it is about: they may free the
  * others. */
-static void beat_all(hf_manager *manager, polling *it, beating *all, size_t count)
+static void keeper_beat_all(hf_manager *manager, polling *it, beating *all, size_t count)
 {
     hf_batch *batch = NULL;
     if (hf_batch_new(count, &batch, NULL) == HF_OK)
-        send_beats(manager, it, batch, all, count);
+        keeper_send_beats(manager, it, batch, all, count);
     for (size_t i = 0; i < count; i++) {
-        hf_turns_give(&all[i].session->work);
+        hf_fifo_mutex_unlock(&all[i].session->work);
         keeper_unpin(all[i].session);
     }
     for (size_t i = 0; batch != NULL && i < count; i++)
-        if (pin_again(manager, &all[i])) {
-            hf_tell_beat(all[i].session, all[i].status, &hf_batch_op(batch, i)->answer,
-                         all[i].call);
+        if (keeper_pin_again(manager, &all[i])) {
+            hf_notify_beat(all[i].session, all[i].status, &hf_batch_op(batch, i)->answer,
+                           all[i].call);
             keeper_unpin(all[i].session);
         }
     hf_batch_free(batch);
@@ -240,14 +241,14 @@ static void beat_all(hf_manager *manager, polling *it, beating *all, size_t coun
 
 /* Those that are left beat by themselves: those that someone is using, and those with which the
  * batch did not come to anything. */
-static void beat_those_due(hf_manager *manager, polling *it)
+static void keeper_beat_those_due(hf_manager *manager, polling *it)
 {
-    beating all[TOGETHER];
+    beating all[BEATS_AT_ONCE];
     pthread_mutex_lock(&manager->mutex);
     it->number = ++manager->polls;
     pthread_mutex_unlock(&manager->mutex);
-    for (size_t count; (count = take_due(manager, it->number, all)) > 0;)
-        beat_all(manager, it, all, count);
+    for (size_t count; (count = keeper_take_due(manager, it->number, all)) > 0;)
+        keeper_beat_all(manager, it, all, count);
 }
 
 hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
@@ -257,9 +258,9 @@ hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
         return hf_fail(
             err, HF_INVALID,
             "This manager was opened before fork(); open a new one in the child process.");
-    beat_those_due(manager, &it);
-    for (hf_session *session = pin_next(manager, NULL); session != NULL;
-         session = pin_next(manager, session))
+    keeper_beat_those_due(manager, &it);
+    for (hf_session *session = keeper_pin_next(manager, NULL); session != NULL;
+         session = keeper_pin_next(manager, session))
         keeper_look_after(session, &it);
     if (next_us != NULL)
         *next_us = it.next_us;
@@ -325,7 +326,7 @@ void hf_keeper_wake(hf_manager *manager)
 }
 
 /* With all signals blocked: they are the application's. */
-static int start_thread(hf_manager *manager, keeper *self)
+static int keeper_start_thread(hf_manager *manager, keeper *self)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -348,7 +349,7 @@ hf_status hf_manager_keeper_start(hf_manager *manager, hf_error *err)
     pthread_mutex_lock(&manager->mutex);
     if (!manager->keeper_runs) {
         *self = (keeper){manager, ++manager->keeper_turn};
-        failed = start_thread(manager, self);
+        failed = keeper_start_thread(manager, self);
         manager->keeper_runs = failed == 0;
         manager->keepers += failed == 0;
         if (failed == 0)

@@ -80,7 +80,7 @@ static const hf_op *manager_refused(hf_batch *batch)
 }
 
 /* Whether it can be told what became of the ops when they are asked again. */
-static bool may_ask_again(hf_batch *batch)
+static bool manager_may_ask_again(hf_batch *batch)
 {
     for (size_t i = 0; i < hf_batch_count(batch); i++)
         if (hf_batch_op(batch, i)->request_id == NULL)
@@ -90,7 +90,7 @@ static bool may_ask_again(hf_batch *batch)
 
 /* The first answer that is not about what was asked, but about the store: then nothing is known of
  * what was done before. */
-static hf_status store_trouble(hf_batch *batch)
+static hf_status manager_store_trouble(hf_batch *batch)
 {
     for (size_t i = 0; i < hf_batch_count(batch); i++) {
         hf_status status = hf_batch_op(batch, i)->answer.status;
@@ -107,15 +107,17 @@ hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err)
 {
     int64_t began_us = hf_seam.boot_us();
     hf_status status = hf_store_execute(manager->store, batch, err);
-    if (status == HF_OK && store_trouble(batch) == HF_UNSURE) {
+    if (status == HF_OK && manager_store_trouble(batch) == HF_UNSURE) {
         const hf_op *op = manager_refused(batch);
         status =
             hf_fail(err, HF_UNSURE, "%s", op->answer.message == NULL ? "" : op->answer.message);
     }
-    if (status != HF_UNSURE || !may_ask_again(batch) || hf_seam.boot_us() - began_us > ASK_AGAIN_US)
+    if (status != HF_UNSURE || !manager_may_ask_again(batch) ||
+        hf_seam.boot_us() - began_us > ASK_AGAIN_US)
         return status;
     /* Only an answer settles it: one that was busy or failed leaves it as unsure as it was. */
-    if (hf_store_execute(manager->store, batch, NULL) == HF_OK && store_trouble(batch) == HF_OK)
+    if (hf_store_execute(manager->store, batch, NULL) == HF_OK &&
+        manager_store_trouble(batch) == HF_OK)
         return HF_OK;
     return status;
 }

@@ -9,10 +9,12 @@
 #ifndef HF_MANAGER_MANAGER_H
 #define HF_MANAGER_MANAGER_H
 
+#include "base/hash.h"
 #include "base/text.h"
 
 #include <holdfast/session.h>
 #include <pthread.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #define MANAGER_LISTENERS 16
@@ -30,7 +32,7 @@ struct hf_manager {
     pthread_mutex_t mutex;
     /* a session handle is no longer in use by poll, or a keeper has left */
     pthread_cond_t unpinned;
-    hf_session *sessions;
+    LIST_HEAD(, hf_session) sessions;
     uint64_t polls; /* begun so far */
     struct {
         hf_listener *call;
@@ -44,21 +46,14 @@ struct hf_manager {
     pthread_cond_t keeper_wakes;
 };
 
-/* What a handle believes to hold: granted through it and not given back or lost since. */
-typedef struct hf_hold {
-    struct hf_hold *chain;
-    uint64_t hash;
+/* A lock that a handle believes to hold: granted through it and not given back or lost since. */
+typedef struct hf_held_lock {
+    hf_hash_entry entry; /* first */
     int64_t fence;
     int64_t until_boot_us; /* its own bound on this machine's clock; 0: none */
-    /* that it is so short is not known for sure: when it comes nothing is told */
-    bool perhaps;
+    bool perhaps;          /* it may have a later bound: listeners don't hear that it was lost */
     hf_resource resource;
-} hf_hold;
-
-typedef struct hf_holds {
-    hf_hold **table;
-    size_t size, count; /* size: 0 or a power of two */
-} hf_holds;
+} hf_held_lock;
 
 /* A request the listeners have heard of. */
 typedef struct hf_heard {
@@ -78,21 +73,21 @@ typedef struct hf_told {
 /* One at a time, in the order they came. A mutex would let a thread that comes again at once pass
  * those who wait: beside a busy thread the keeper would not come to beat, neither this session nor
  * any other. */
-typedef struct hf_turns {
+typedef struct hf_fifo_mutex {
     pthread_mutex_t mutex;
     pthread_cond_t moved;
     uint64_t drawn, now; /* numbers: the last drawn, and whose turn it is */
-} hf_turns;
+} hf_fifo_mutex;
 
 struct hf_session {
     hf_manager *manager;
-    hf_session *next;
+    LIST_ENTRY(hf_session) of_manager;
     bool linked;     /* the caller has it; set once, before any other thread can know it */
     unsigned pins;   /* uses by poll; guarded by the manager's mutex */
     uint64_t polled; /* by which it was last looked at; guarded by it too */
     hf_credentials credentials;
     char request_prefix[17]; /* of the request ids this handle draws */
-    hf_turns work;
+    hf_fifo_mutex work;
     uint64_t calls;        /* guarded by work: numbers those ids */
     pthread_mutex_t mutex; /* guards what follows */
     hf_session_info info;
@@ -102,8 +97,8 @@ struct hf_session {
     uint64_t in_vain;
     bool ended, closed, told_ended; /* closed: by this handle */
     bool closing;                   /* by this handle, in a transaction of the caller's */
-    hf_holds holds;
-    hf_heard *heard; /* of those that the last beat brought */
+    hf_hash held;                   /* of hf_held_lock */
+    hf_heard *heard;                /* of those that the last beat brought */
     size_t heard_count;
     uint64_t heard_call; /* the newest beat of which they are */
     hf_told *told;       /* of those that the last beat brought, and what has run out here since */
@@ -121,7 +116,7 @@ typedef struct hf_numbered {
     size_t index;
 } hf_numbered;
 
-/* taking.c: puts them into canonical order. HF_INVALID: one is named twice. */
+/* session_locks.c: puts them into canonical order. HF_INVALID: one is named twice. */
 hf_status hf_numbered_sort(hf_numbered *all, size_t count, hf_error *err);
 
 /* A refusal of the first op becomes the caller's error; HF_OK when there is none. */
@@ -142,11 +137,11 @@ bool hf_draw_request(char *out);
 
 void hf_op_set_resource(hf_op *op, const hf_resource *resource);
 
-void hf_turns_init(hf_turns *turns); /* of memory that is zero */
-void hf_turns_done(hf_turns *turns);
-void hf_turns_take(hf_turns *turns);
-bool hf_turns_try(hf_turns *turns); /* false: someone has it, or waits for it */
-void hf_turns_give(hf_turns *turns);
+void hf_fifo_mutex_init(hf_fifo_mutex *turns); /* of memory that is zero */
+void hf_fifo_mutex_done(hf_fifo_mutex *turns);
+void hf_fifo_mutex_lock(hf_fifo_mutex *turns);
+bool hf_fifo_mutex_trylock(hf_fifo_mutex *turns); /* false: someone has it, or waits for it */
+void hf_fifo_mutex_unlock(hf_fifo_mutex *turns);
 
 /* One op for a session, on its way to the store. */
 typedef struct hf_call {
@@ -168,8 +163,6 @@ uint64_t hf_number_request(hf_session *session, char *out);
 
 /* session.c: what the handle believes. */
 void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
-int64_t hf_note_tried(hf_session *session); /* a beat is on its way; when the next one was due */
-void hf_note_due(hf_session *session, int64_t due_boot_us);
 /* it counts when the caller commits: then another is due */
 void hf_note_soon(hf_session *session);
 void hf_note_missed(hf_session *session); /* it came to nothing */
@@ -185,23 +178,23 @@ void hf_note_over(hf_session *session, bool closed);
  * with it. */
 bool hf_is_over(hf_status status, const hf_answer *answer);
 
-/* holds.c. Noting one may fail for want of memory: then it isn't believed to be held, which is
+/* held_locks.c. Noting one may fail for want of memory: then it isn't believed to be held, which is
  * safe. */
-void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence,
-                   int64_t until_boot_us);
-hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource);
-bool hf_holds_drop(hf_holds *holds, const hf_resource *resource);
-void hf_holds_clear(hf_holds *holds);
+void hf_held_locks_note(hf_hash *held, const hf_resource *resource, int64_t fence,
+                        int64_t until_boot_us);
+hf_held_lock *hf_held_locks_find(const hf_hash *held, const hf_resource *resource);
+bool hf_held_locks_drop(hf_hash *held, const hf_resource *resource);
+void hf_held_locks_clear(hf_hash *held);
 /* Takes out one whose bound has come; false: none. *perhaps: as in the hold. next_us is lowered to
  * the earliest bound to come. */
-bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps,
-                         int64_t *next_us);
+bool hf_held_locks_take_spent(hf_hash *held, int64_t now_boot_us, hf_told *out, bool *perhaps,
+                              int64_t *next_us);
 
-/* telling.c */
-void hf_tell_ended(hf_session *session);
-void hf_tell_spent(hf_session *session, int64_t now_us,
-                   int64_t *next_us); /* what has come to its own bound; next_us as above */
-void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call);
+/* listeners.c */
+void hf_notify_ended(hf_session *session);
+void hf_notify_spent(hf_session *session, int64_t now_us,
+                     int64_t *next_us); /* what has come to its own bound; next_us as above */
+void hf_notify_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call);
 
 /* keeper.c */
 void hf_keeper_wake(hf_manager *manager);

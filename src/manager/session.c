@@ -12,20 +12,20 @@
 
 /* ---- handles ---- */
 
-void hf_turns_init(hf_turns *turns)
+void hf_fifo_mutex_init(hf_fifo_mutex *turns)
 {
     pthread_mutex_init(&turns->mutex, NULL);
     pthread_cond_init(&turns->moved, NULL);
     turns->now = 1;
 }
 
-void hf_turns_done(hf_turns *turns)
+void hf_fifo_mutex_done(hf_fifo_mutex *turns)
 {
     pthread_mutex_destroy(&turns->mutex);
     pthread_cond_destroy(&turns->moved);
 }
 
-void hf_turns_take(hf_turns *turns)
+void hf_fifo_mutex_lock(hf_fifo_mutex *turns)
 {
     pthread_mutex_lock(&turns->mutex);
     uint64_t mine = ++turns->drawn;
@@ -34,7 +34,7 @@ void hf_turns_take(hf_turns *turns)
     pthread_mutex_unlock(&turns->mutex);
 }
 
-bool hf_turns_try(hf_turns *turns)
+bool hf_fifo_mutex_trylock(hf_fifo_mutex *turns)
 {
     pthread_mutex_lock(&turns->mutex);
     bool free = turns->now == turns->drawn + 1;
@@ -43,7 +43,7 @@ bool hf_turns_try(hf_turns *turns)
     return free;
 }
 
-void hf_turns_give(hf_turns *turns)
+void hf_fifo_mutex_unlock(hf_fifo_mutex *turns)
 {
     pthread_mutex_lock(&turns->mutex);
     turns->now++;
@@ -51,7 +51,7 @@ void hf_turns_give(hf_turns *turns)
     pthread_mutex_unlock(&turns->mutex);
 }
 
-static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err)
+static hf_status session_handle_new(hf_manager *manager, hf_session **out, hf_error *err)
 {
     hf_session *session = hf_alloc(sizeof *session);
     if (session == NULL)
@@ -61,7 +61,7 @@ static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err
         return hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
     }
     session->manager = manager;
-    hf_turns_init(&session->work);
+    hf_fifo_mutex_init(&session->work);
     pthread_mutex_init(&session->mutex, NULL);
     *out = session;
     return HF_OK;
@@ -69,27 +69,26 @@ static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err
 
 /* A forked child has copies of locks that threads of the parent may be waiting at: destroying one
  * would wait for them. */
-static void handle_free(hf_session *session)
+static void session_handle_free(hf_session *session)
 {
     hf_credentials_clear(&session->credentials);
-    hf_holds_clear(&session->holds);
+    hf_held_locks_clear(&session->held);
     hf_free(session->heard);
     hf_free(session->told);
     if (session->manager->pid == getpid()) {
-        hf_turns_done(&session->work);
+        hf_fifo_mutex_done(&session->work);
         pthread_mutex_destroy(&session->mutex);
     }
     hf_free(session);
 }
 
 /* From now on the manager's poll looks after it, and listeners hear of it. */
-static void handle_link(hf_session *session)
+static void session_handle_link(hf_session *session)
 {
     hf_manager *manager = session->manager;
     pthread_mutex_lock(&manager->mutex);
     session->linked = true;
-    session->next = manager->sessions;
-    manager->sessions = session;
+    LIST_INSERT_HEAD(&manager->sessions, session, of_manager);
     pthread_mutex_unlock(&manager->mutex);
     hf_keeper_wake(manager);
 }
@@ -104,13 +103,10 @@ void hf_session_free(hf_session *session)
         pthread_mutex_lock(&manager->mutex);
         while (session->pins > 0)
             pthread_cond_wait(&manager->unpinned, &manager->mutex);
-        hf_session **at = &manager->sessions;
-        while (*at != session)
-            at = &(*at)->next;
-        *at = session->next;
+        LIST_REMOVE(session, of_manager);
         pthread_mutex_unlock(&manager->mutex);
     }
-    handle_free(session);
+    session_handle_free(session);
 }
 
 const char *hf_session_id(const hf_session *session)
@@ -158,7 +154,7 @@ void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boo
     if (answer->pending) /* it counts when the caller commits, which the handle can't see */
         return;
     pthread_mutex_lock(&session->mutex);
-    hf_holds_note(&session->holds, &lock->resource, lock->fence, until_us);
+    hf_held_locks_note(&session->held, &lock->resource, lock->fence, until_us);
     pthread_mutex_unlock(&session->mutex);
     if (until_us != 0)
         hf_keeper_wake(session->manager);
@@ -167,9 +163,9 @@ void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boo
 void hf_forget_grant(hf_session *session, const hf_resource *resource, int64_t fence)
 {
     pthread_mutex_lock(&session->mutex);
-    const hf_hold *hold = hf_holds_find(&session->holds, resource);
-    if (hold != NULL && (fence == 0 || hold->fence == fence))
-        hf_holds_drop(&session->holds, resource);
+    const hf_held_lock *held = hf_held_locks_find(&session->held, resource);
+    if (held != NULL && (fence == 0 || held->fence == fence))
+        hf_held_locks_drop(&session->held, resource);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -185,10 +181,10 @@ void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t u
         return;
     }
     pthread_mutex_lock(&session->mutex);
-    hf_hold *hold = hf_holds_find(&session->holds, resource);
-    if (hold != NULL && (hold->until_boot_us == 0 || hold->until_boot_us > until_boot_us)) {
-        hold->until_boot_us = until_boot_us;
-        hold->perhaps = true;
+    hf_held_lock *held = hf_held_locks_find(&session->held, resource);
+    if (held != NULL && (held->until_boot_us == 0 || held->until_boot_us > until_boot_us)) {
+        held->until_boot_us = until_boot_us;
+        held->perhaps = true;
     }
     pthread_mutex_unlock(&session->mutex);
     hf_keeper_wake(session->manager);
@@ -197,7 +193,7 @@ void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t u
 void hf_forget_all(hf_session *session)
 {
     pthread_mutex_lock(&session->mutex);
-    hf_holds_clear(&session->holds);
+    hf_held_locks_clear(&session->held);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -211,7 +207,7 @@ void hf_note_over(hf_session *session, bool closed)
     pthread_mutex_lock(&session->mutex);
     session->closed |= (closed || session->closing) && !session->ended;
     session->ended = true;
-    hf_holds_clear(&session->holds);
+    hf_held_locks_clear(&session->held);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -221,12 +217,12 @@ bool hf_session_is_held(hf_session *session, const hf_resource *resource)
         return false;
     int64_t now_us = hf_seam.boot_us();
     pthread_mutex_lock(&session->mutex);
-    const hf_hold *hold = hf_holds_find(&session->holds, resource);
-    bool held = hold != NULL && !session->ended &&
-                now_us < session->sent_boot_us + session->info.idle_us &&
-                (hold->until_boot_us == 0 || now_us < hold->until_boot_us);
+    const hf_held_lock *held = hf_held_locks_find(&session->held, resource);
+    bool lives = held != NULL && !session->ended &&
+                 now_us < session->sent_boot_us + session->info.idle_us &&
+                 (held->until_boot_us == 0 || now_us < held->until_boot_us);
     pthread_mutex_unlock(&session->mutex);
-    return held;
+    return lives;
 }
 
 /* ---- one op for a session ---- */
@@ -263,7 +259,7 @@ hf_status hf_call_run(hf_call *c, hf_error *err)
         return hf_fail(
             err, HF_INVALID,
             "This session was opened before fork(); open a new manager in the child process.");
-    hf_turns_take(&c->session->work);
+    hf_fifo_mutex_lock(&c->session->work);
     c->number = hf_number_request(c->session, c->request);
     if (c->op->request_id == NULL)
         c->op->request_id = c->request;
@@ -280,7 +276,7 @@ hf_status hf_call_run(hf_call *c, hf_error *err)
 void hf_call_end(hf_call *c)
 {
     if (c->session->manager->pid == getpid())
-        hf_turns_give(&c->session->work);
+        hf_fifo_mutex_unlock(&c->session->work);
     hf_batch_free(c->batch);
 }
 
@@ -296,8 +292,8 @@ static void session_fill_open(hf_op *op, const hf_session_options *options,
     op->replaces = options->replaces == NULL ? NULL : replaces;
 }
 
-static hf_status open_in_store(hf_session *session, const hf_session_options *options,
-                               hf_error *err)
+static hf_status session_open_in_store(hf_session *session, const hf_session_options *options,
+                                       hf_error *err)
 {
     hf_credentials replaces;
     hf_call c;
@@ -331,17 +327,17 @@ hf_status hf_session_open(hf_manager *manager, const hf_session_options *options
     hf_session *session = NULL;
     if (options == NULL)
         return hf_fail(err, HF_INVALID, "No options were given: a session needs a user.");
-    hf_status status = handle_new(manager, &session, err);
+    hf_status status = session_handle_new(manager, &session, err);
     if (status != HF_OK)
         return status;
     status = hf_credentials_new(options->key, &session->credentials, err);
     if (status == HF_OK)
-        status = open_in_store(session, options, err);
+        status = session_open_in_store(session, options, err);
     if (status != HF_OK) {
-        handle_free(session);
+        session_handle_free(session);
         return status;
     }
-    handle_link(session);
+    session_handle_link(session);
     *out = session;
     return HF_OK;
 }
@@ -350,22 +346,22 @@ hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_sess
                             hf_error *err)
 {
     hf_session *session = NULL;
-    hf_status status = handle_new(manager, &session, err);
+    hf_status status = session_handle_new(manager, &session, err);
     if (status != HF_OK)
         return status;
     status = hf_credentials_parse(id_and_key, &session->credentials, err);
     if (status == HF_OK)
         status = hf_session_beat(session, NULL, err);
     if (status != HF_OK) {
-        handle_free(session);
+        session_handle_free(session);
         return status;
     }
-    handle_link(session);
+    session_handle_link(session);
     *out = session;
     return HF_OK;
 }
 
-int64_t hf_note_tried(hf_session *session)
+static int64_t session_note_tried(hf_session *session)
 {
     if (session->manager->pid != getpid())
         return 0;
@@ -376,7 +372,7 @@ int64_t hf_note_tried(hf_session *session)
     return before_us;
 }
 
-void hf_note_due(hf_session *session, int64_t due_boot_us)
+static void session_note_due(hf_session *session, int64_t due_boot_us)
 {
     pthread_mutex_lock(&session->mutex);
     session->due_boot_us = due_boot_us;
@@ -414,14 +410,14 @@ void hf_note_soon(hf_session *session)
 
 /* What a beat in the caller's transaction says of the session may be undone with it: the bound is
  * not moved, and poll's own beat is due when it was. But an attached handle knows nothing else. */
-static void note_beat(hf_session *session, const hf_answer *answer, int64_t sent_boot_us,
-                      int64_t due_boot_us)
+static void session_note_beat(hf_session *session, const hf_answer *answer, int64_t sent_boot_us,
+                              int64_t due_boot_us)
 {
     if (!answer->pending) {
         hf_note_alive(session, answer, sent_boot_us);
         return;
     }
-    hf_note_due(session, due_boot_us);
+    session_note_due(session, due_boot_us);
     pthread_mutex_lock(&session->mutex);
     if (session->sent_boot_us == 0)
         session->info = answer->sessions[0];
@@ -437,15 +433,15 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
     hf_result *result = hf_result_new(c.batch, err);
     if (result == NULL)
         return HF_NO_MEMORY;
-    int64_t due_boot_us = hf_note_tried(session);
+    int64_t due_boot_us = session_note_tried(session);
     status = hf_call_run(&c, err);
     if (status == HF_OK)
-        note_beat(session, &c.op->answer, c.sent_boot_us, due_boot_us);
+        session_note_beat(session, &c.op->answer, c.sent_boot_us, due_boot_us);
     else
         hf_note_missed(session);
     c.batch = NULL;
     hf_call_end(&c);
-    hf_tell_beat(session, status, hf_result_answer(result), c.number);
+    hf_notify_beat(session, status, hf_result_answer(result), c.number);
     if (status == HF_OK && out != NULL)
         *out = hf_take(result);
     hf_result_free(result);
@@ -471,6 +467,6 @@ hf_status hf_session_close(hf_session *session, hf_error *err)
     }
     hf_call_end(&c);
     if (status == HF_OK && !pending)
-        hf_tell_ended(session);
+        hf_notify_ended(session);
     return status;
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The store on MariaDB and MySQL: opening it by URL or on an application's own connection. What it
  * does with batches stands in server.c, what durability it stands on in mysql_grade.c. */
-#include "store/server.h"
+#include "store/database.h"
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "db/mysql.h"
-#include "db/url.h"
 #include "store/mysql_grade.h"
 #include "store/registry.h"
 #include "store/sql_schema.h"
@@ -19,7 +17,7 @@
  * batch itself names comes to less; only who has thousands of locks comes near it. */
 enum { LIST_ROWS = HF_BATCH_OPS_MAX };
 
-static const server_kind kind;
+static const database_kind kind;
 
 /* ---- what it stands on ---- */
 
@@ -43,7 +41,7 @@ static hf_status mysql_ask_facts(hf_db *db, mysql_facts *out, hf_error *err)
     return status != HF_OK ? status : mysql_ask_about(db, MYSQL_REPLICA, out, err);
 }
 
-static bool is_on(const char *value)
+static bool mysql_is_on(const char *value)
 {
     return value[0] != '\0' && strcmp(value, "OFF") != 0 && strcmp(value, "0") != 0;
 }
@@ -61,7 +59,7 @@ static hf_status mysql_refuse(hf_db *db, const mysql_facts *known, hf_error *err
 
 /* ---- settings ---- */
 
-static const char *setup_of(const hf_db *db)
+static const char *mysql_setup_of(const hf_db *db)
 {
     if (hf_db_kind_of(db) == HF_DB_MARIADB)
         return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
@@ -97,13 +95,13 @@ static hf_status mysql_unlimit(hf_db *db, char *saved, size_t size, hf_error *er
     return status;
 }
 
-static void put_back(hf_db *db, const char *sql)
+static void mysql_put_back(hf_db *db, const char *sql)
 {
     if (sql[0] != '\0')
         hf_db_mysql_put_back(db, sql);
 }
 
-static void mysql_enter(server_work *work)
+static void mysql_enter(database_work *work)
 {
     sql_conn *conn = work->conn;
     if (work->store->own != NULL)
@@ -111,14 +109,14 @@ static void mysql_enter(server_work *work)
             mysql_unlimit(conn->db, work->saved_setup, sizeof work->saved_setup, conn->err);
 }
 
-static void mysql_leave(server_work *work)
+static void mysql_leave(database_work *work)
 {
-    put_back(work->conn->db, work->saved_setup);
+    mysql_put_back(work->conn->db, work->saved_setup);
 }
 
 /* The level of the transaction itself, which may have been set for it alone, is in a list that few
  * accounts may read and that is renewed ten times a second; else it is that of the connection. */
-static bool reads_lock(server_work *work, bool *known)
+static bool mysql_reads_lock(database_work *work, bool *known)
 {
     hf_db *db = work->conn->db;
     char level[32] = "";
@@ -137,7 +135,7 @@ static bool reads_lock(server_work *work, bool *known)
 
 /* ---- opening ---- */
 
-static void set_words(server_store *store, const hf_db *db, bool own)
+static void mysql_set_words(database_store *store, const hf_db *db, bool own)
 {
     bool mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
     if (mariadb)
@@ -151,7 +149,7 @@ static void set_words(server_store *store, const hf_db *db, bool own)
     store->words.share = mariadb ? "LOCK IN SHARE MODE SKIP LOCKED" : "FOR SHARE SKIP LOCKED";
 }
 
-static hf_status mysql_look(server_store *store, const hf_url *url, hf_db_options *options,
+static hf_status mysql_look(database_store *store, const hf_url *url, hf_db_options *options,
                             hf_error *err)
 {
     hf_db *db = NULL;
@@ -162,60 +160,21 @@ static hf_status mysql_look(server_store *store, const hf_url *url, hf_db_option
     status = mysql_ask_facts(db, &known, err);
     if (status == HF_OK)
         status = mysql_refuse(db, &known, err);
-    if (status == HF_OK && is_on(known.reads_only))
+    if (status == HF_OK && mysql_is_on(known.reads_only))
         status = hf_fail(err, HF_UNAVAILABLE,
                          "%s is read-only for this account (%s_read_only is on); let it write.",
                          hf_db_path(db), known.mariadb ? "tx" : "transaction");
     if (status == HF_OK)
         status = mysql_schema_ready(db, store->names, true, err);
-    options->setup = setup_of(db);
-    set_words(store, db, false);
+    options->setup = mysql_setup_of(db);
+    mysql_set_words(store, db, false);
     mysql_judge(&known, false, &store->grade);
     hf_db_close(db);
     return status;
 }
 
-static hf_status mysql_open_url(const hf_url *url, hf_store **out, hf_error *err)
-{
-    server_store *store = NULL;
-    hf_db_options options = {.password = url->password};
-    if (url->pooler)
-        return hf_fail(err, HF_INVALID,
-                       "pooler=transaction is for PostgreSQL; leave it out of the URL.");
-    if (url->durability != NULL)
-        return hf_fail(
-            err, HF_INVALID,
-            "durability= is not for a database server, whose own settings decide; leave it out.");
-    hf_status status = server_new(&kind, url->names, &store, err);
-    if (status != HF_OK || store == NULL)
-        return status;
-    status = mysql_look(store, url, &options, err);
-    if (status == HF_OK)
-        status = server_connect(store, url->url, &options, err);
-    if (status != HF_OK)
-        server_close(&store->base);
-    else
-        *out = &store->base;
-    if (status == HF_OK && err != NULL)
-        *err = (hf_error){.status = HF_OK};
-    return status;
-}
-
-static hf_status open_mysql(const char *rest, hf_store **out, hf_error *err)
-{
-    hf_url url = {0};
-    hf_buffer whole = {0};
-    hf_buffer_print(&whole, "mysql:%s", rest);
-    hf_status status = whole.failed ? hf_fail_memory(err) : hf_url_read(whole.text, &url, err);
-    if (status == HF_OK)
-        status = mysql_open_url(&url, out, err);
-    hf_url_done(&url);
-    hf_buffer_done(&whole);
-    return status;
-}
-
 /* A timeout must not end the application's transaction. */
-static hf_status refuse_rollback(const mysql_facts *known, hf_error *err)
+static hf_status mysql_refuse_rollback(const mysql_facts *known, hf_error *err)
 {
     if (strcmp(known->rollback, "ON") != 0)
         return HF_OK;
@@ -225,7 +184,7 @@ static hf_status refuse_rollback(const mysql_facts *known, hf_error *err)
                    "open the store by URL.");
 }
 
-static hf_status look_wrapped(server_store *store, hf_db *db, hf_error *err)
+static hf_status mysql_look_wrapped(database_store *store, hf_db *db, hf_error *err)
 {
     mysql_facts known = {0};
     char saved[160] = "";
@@ -237,65 +196,59 @@ static hf_status look_wrapped(server_store *store, hf_db *db, hf_error *err)
     if (status == HF_OK)
         status = mysql_refuse(db, &known, err);
     if (status == HF_OK)
-        status = refuse_rollback(&known, err);
+        status = mysql_refuse_rollback(&known, err);
     if (status == HF_OK)
         status = mysql_schema_ready(db, store->names, false, err);
-    put_back(db, saved);
+    mysql_put_back(db, saved);
     mysql_judge(&known, true, &store->grade);
     return status;
 }
 
-static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_store **out,
-                            hf_error *err)
+static void mysql_own_words(database_store *store, const hf_db *db)
 {
-    server_store *store = NULL;
-    hf_db *db = NULL;
-    (void)flags;
-    names = names == NULL ? "holdfast" : names;
-    hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
-    if (status == HF_OK)
-        status = hf_db_mysql_wrap(handle, &db, err);
-    if (status == HF_OK)
-        status = server_new(&kind, names, &store, err);
-    if (status != HF_OK || store == NULL) {
-        hf_db_close(db);
-        return status;
-    }
-    set_words(store, db, true);
-    status = server_wrap(store, db, err);
-    if (status != HF_OK)
-        hf_db_close(db);
-    else
-        status = look_wrapped(store, db, err);
-    if (status != HF_OK) {
-        server_close(&store->base);
-        return status;
-    }
-    *out = &store->base;
-    return HF_OK;
+    mysql_set_words(store, db, true);
+}
+
+static hf_status mysql_wrap_db(void *handle, hf_db **out, hf_error *err)
+{
+    return hf_db_mysql_wrap(handle, out, err);
+}
+
+static hf_status mysql_store_open(const char *rest, hf_store **out, hf_error *err)
+{
+    return database_store_open(&kind, rest, out, err);
+}
+
+static hf_status mysql_wrap(void *handle, const char *names, hf_store **out, hf_error *err)
+{
+    return database_wrap(&kind, handle, names, out, err);
 }
 
 static const hf_store_ops hf_store_mysql = {
     .scheme = "mysql",
-    .open = open_mysql,
-    .execute = server_execute,
+    .open = mysql_store_open,
+    .execute = database_execute,
     .install = mysql_install,
-    .grade = server_grade,
-    .backup = server_backup,
-    .close = server_close,
+    .grade = database_grade,
+    .backup = database_backup,
+    .close = database_store_close,
 };
 
-static const server_kind kind = {
+static const database_kind kind = {
     .ops = &hf_store_mysql,
     .driver = &hf_db_mysql,
     .sql = sql_do_mysql,
     .backup_with =
         "mariadb-dump or mysqldump --single-transaction --routines, and 'holdfast install' once "
         "it is restored",
+    .look = mysql_look,
+    .wrap = mysql_wrap_db,
+    .own_words = mysql_own_words,
+    .look_wrapped = mysql_look_wrapped,
     .enter = mysql_enter,
     .leave = mysql_leave,
-    .reads_lock = reads_lock,
+    .reads_lock = mysql_reads_lock,
 };
 
 __attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;
-const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_mysql, wrap_mysql};
+const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_mysql, mysql_wrap};

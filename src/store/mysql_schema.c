@@ -19,6 +19,7 @@
 #include <string.h>
 
 static const char *const steps[] = {mysql_schema_1};
+static const schema_kind schema_of;
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 /* ---- looking ---- */
@@ -64,7 +65,7 @@ static hf_status mysql_schema_look_around(hf_db *db, const char *names, int *fou
     return status;
 }
 
-static hf_status refuse_account(hf_db *db, const char *names, hf_error *err)
+static hf_status mysql_schema_refuse_account(hf_db *db, const char *names, hf_error *err)
 {
     char account[256] = "";
     hf_status status =
@@ -90,7 +91,7 @@ static hf_status mysql_schema_look(hf_db *db, const char *names, const sql_schem
                                         : HF_OK;
     }
     if (status != HF_OK && failure == HF_FAILURE_DENIED && hf_db_alive(db))
-        return refuse_account(db, names, err);
+        return mysql_schema_refuse_account(db, names, err);
     bool missing = status != HF_OK && failure == HF_FAILURE_MISSING;
     bool strange = status == HF_INTERNAL && failure == HF_FAILURE_OTHER;
     if (status != HF_OK && !missing && !strange)
@@ -108,8 +109,8 @@ static hf_status mysql_schema_look(hf_db *db, const char *names, const sql_schem
 
 /* Before something is made or removed: with a version, too, there may be something else by a name
  * of ours. */
-static hf_status look_closely(hf_db *db, const char *names, const sql_schema *to, int *version,
-                              int *found, hf_error *err)
+static hf_status mysql_schema_look_closely(hf_db *db, const char *names, const sql_schema *to,
+                                           int *version, int *found, hf_error *err)
 {
     hf_status status = mysql_schema_look(db, names, to, version, found, err);
     return status == HF_OK && *version > 0 ? mysql_schema_look_around(db, names, found, err)
@@ -134,8 +135,8 @@ static hf_status mysql_schema_look_into(hf_db *db, const char *names, const char
 
 /* With a version all its tables have been there. Without one no store has been opened on them, and
  * there are rows in meta alone. */
-static hf_status look_whether_whole(hf_db *db, const char *names, int version, bool *whole,
-                                    hf_error *err)
+static hf_status mysql_schema_look_whether_whole(hf_db *db, const char *names, int version,
+                                                 bool *whole, hf_error *err)
 {
     static const char *const tables[SCHEMA_TABLES] = {
         "meta", "type", "session", "resource", "lock", "request", "lost", "event", "token", "save"};
@@ -153,7 +154,7 @@ static hf_status look_whether_whole(hf_db *db, const char *names, int version, b
 
 /* The next statement of a text as the client program reads it: it ends where a line ends with the
  * delimiter, which a line "DELIMITER xx" changes. NULL at the end. */
-static char *next_statement(const char **at, char delimiter[8])
+static char *mysql_schema_next_statement(const char **at, char delimiter[8])
 {
     hf_buffer out = {0};
     while (**at != '\0') {
@@ -177,8 +178,8 @@ static char *next_statement(const char **at, char delimiter[8])
 
 /* `but`: statements that begin so are passed over; NULL: none. `only`: the others are; NULL: none.
  * */
-static hf_status run_text_some(hf_db *db, const char *sql, const schema_words *words,
-                               const char *but, const char *only, hf_error *err)
+static hf_status mysql_schema_run_text_some(hf_db *db, const char *sql, const schema_words *words,
+                                            const char *but, const char *only, hf_error *err)
 {
     hf_buffer text = {0};
     char delimiter[8] = ";";
@@ -187,7 +188,7 @@ static hf_status run_text_some(hf_db *db, const char *sql, const schema_words *w
     hf_status status = filled == NULL ? hf_fail_memory(err) : HF_OK;
     const char *at = filled;
     while (status == HF_OK && *at != '\0') {
-        char *statement = next_statement(&at, delimiter);
+        char *statement = mysql_schema_next_statement(&at, delimiter);
         if (statement != NULL && (but == NULL || strncmp(statement, but, strlen(but)) != 0) &&
             (only == NULL || strncmp(statement, only, strlen(only)) == 0))
             status = hf_db_run(db, statement, err);
@@ -200,7 +201,7 @@ static hf_status run_text_some(hf_db *db, const char *sql, const schema_words *w
 static hf_status mysql_schema_run_text(hf_db *db, const char *sql, const schema_words *words,
                                        hf_error *err)
 {
-    return run_text_some(db, sql, words, NULL, NULL, err);
+    return mysql_schema_run_text_some(db, sql, words, NULL, NULL, err);
 }
 
 /* One installation at a time. */
@@ -231,7 +232,7 @@ static hf_status mysql_schema_disown(hf_db *db, const char *names, hf_status sta
 /* ---- making ---- */
 
 /* Tells one text of the surface from another. */
-static hf_status digest_surface(char out[17], hf_error *err)
+static hf_status mysql_schema_digest_surface(char out[17], hf_error *err)
 {
     unsigned char digest[32];
     if (!hf_sha256(mysql_surface_sql, sizeof mysql_surface_sql - 1, digest))
@@ -242,19 +243,20 @@ static hf_status digest_surface(char out[17], hf_error *err)
 
 /* Grants on a procedure go when it is dropped. MariaDB replaces them without; on MySQL they are
  * left alone when all are the same, and this account's, and only the views are made anew. */
-static hf_status make_surface(hf_db *db, const schema_words *words, hf_error *err)
+static hf_status mysql_schema_make_surface(hf_db *db, const schema_words *words, hf_error *err)
 {
     char there[64], wanted[64];
     snprintf(wanted, sizeof wanted, "holdfast %s", words->digest);
     if (hf_db_kind_of(db) == HF_DB_MARIADB)
-        return run_text_some(db, mysql_surface_sql, words, "DROP PROCEDURE", NULL, err);
+        return mysql_schema_run_text_some(db, mysql_surface_sql, words, "DROP PROCEDURE", NULL,
+                                          err);
     hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_SURFACE_VERSION], words,
                                   there, sizeof there, err);
     bool same = strcmp(there, wanted) == 0;
-    return status != HF_OK
-               ? status
-               : run_text_some(db, mysql_surface_sql, words, NULL,
-                               same ? "CREATE OR REPLACE SQL SECURITY DEFINER VIEW" : NULL, err);
+    return status != HF_OK ? status
+                           : mysql_schema_run_text_some(
+                                 db, mysql_surface_sql, words, NULL,
+                                 same ? "CREATE OR REPLACE SQL SECURITY DEFINER VIEW" : NULL, err);
 }
 
 /* What was made before stays when this fails. */
@@ -271,7 +273,7 @@ static hf_status mysql_schema_allow(hf_db *db, const schema_words *words, hf_err
 }
 
 /* What was made before a failure goes again, if nothing was there before. */
-static void clear_away(hf_db *db, const schema_words *words)
+static void mysql_schema_clear_away(hf_db *db, const schema_words *words)
 {
     if (hf_db_alive(db))
         (void)mysql_schema_run_text(db, mysql_remove_sql, words, NULL);
@@ -285,34 +287,34 @@ static hf_status mysql_schema_make(hf_db *db, const char *names, const sql_schem
     char digest[17];
     schema_words words = {.names = names, .role = role, .digest = digest};
     bool whole = true;
-    hf_status status = look_closely(db, names, to, &version, &found, err);
+    hf_status status = mysql_schema_look_closely(db, names, to, &version, &found, err);
     if (status == HF_OK)
-        status = look_whether_whole(db, names, version, &whole, err);
+        status = mysql_schema_look_whether_whole(db, names, version, &whole, err);
     if (status == HF_OK && !whole)
         return schema_refuse_broken(db, names, err);
     if (status == HF_OK)
-        status = digest_surface(digest, err);
+        status = mysql_schema_digest_surface(digest, err);
     bool looked = status == HF_OK;
     for (words.version = version + 1; status == HF_OK && words.version <= to->count;
          words.version++) {
         status = mysql_schema_run_text(db, to->steps[words.version - 1], &words, err);
         if (status == HF_OK && words.version == to->count)
-            status = make_surface(db, &words, err);
+            status = mysql_schema_make_surface(db, &words, err);
         if (status == HF_OK)
             status = schema_run(db, mysql_install_sql[MYSQL_INSTALL_STEP_END], &words, err);
     }
     if (status == HF_OK && version == to->count)
-        status = make_surface(db, &words, err);
+        status = mysql_schema_make_surface(db, &words, err);
     if (status == HF_OK && role != NULL)
         return mysql_schema_allow(db, &words, err);
     status = schema_failed(db, names, status, false, err);
     if (status != HF_OK && looked && found == 0)
-        clear_away(db, &words);
+        mysql_schema_clear_away(db, &words);
     return status;
 }
 
-hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
-                               hf_error *err)
+static hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
+                                      const char *role, hf_error *err)
 {
     hf_status status = mysql_schema_own(db, names, err);
     if (status == HF_OK)
@@ -329,10 +331,7 @@ hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_
     bool judged = status != HF_UNAVAILABLE || !may_install || !hf_db_alive(db);
     if (judged && (status != HF_OK || version >= schema.count))
         return status;
-    if (may_install)
-        return mysql_schema_upgrade(db, names, &schema, NULL, err);
-    return version == 0 ? schema_refuse_missing(db, names, err)
-                        : schema_refuse_older(db, version, schema.count, err);
+    return schema_upgrade_or_refuse(&schema_of, db, names, version, may_install, err);
 }
 
 /* ---- removing ---- */
@@ -355,13 +354,13 @@ static hf_status mysql_schema_take_away(hf_db *db, const char *names, bool force
     int version, found;
     schema_words words = {.names = names};
     bool whole = true;
-    hf_status status = look_closely(db, names, &schema, &version, &found, err);
+    hf_status status = mysql_schema_look_closely(db, names, &schema, &version, &found, err);
     if (status == HF_OK && found == 0)
         return schema_refuse_none(db, names, err);
     if (status == HF_OK && version > schema.count)
         return schema_refuse_newer(db, version, schema.count, err);
     if (status == HF_OK)
-        status = look_whether_whole(db, names, version, &whole, err);
+        status = mysql_schema_look_whether_whole(db, names, version, &whole, err);
     if (status == HF_OK && !whole && !force)
         return schema_refuse_broken(db, names, err);
     if (status == HF_OK)
@@ -440,7 +439,7 @@ static hf_status mysql_schema_print(const hf_install_order *order, const char *n
 {
     hf_buffer text = {0};
     char digest[17];
-    hf_status status = digest_surface(digest, err);
+    hf_status status = mysql_schema_digest_surface(digest, err);
     if (status != HF_OK)
         return status;
     hf_buffer_print(&text,
@@ -463,33 +462,17 @@ static hf_status mysql_schema_print(const hf_install_order *order, const char *n
     return schema_print(order, &text, err);
 }
 
-static hf_status mysql_schema_carry_out(const hf_install_order *order, const hf_url *url,
-                                        const char *role, hf_error *err)
-{
-    hf_db *db = NULL;
-    hf_status status = schema_connect(&hf_db_mysql, url, &db, err);
-    if (status == HF_OK)
-        status = order->remove ? mysql_schema_uninstall(db, url->names, order->force, err)
-                               : mysql_schema_upgrade(db, url->names, &schema, role, err);
-    hf_db_close(db);
-    return status;
-}
+static const schema_kind schema_of = {
+    .scheme = "mysql",
+    .driver = &hf_db_mysql,
+    .schema = &schema,
+    .quote_role = mysql_schema_quote_role,
+    .print = mysql_schema_print,
+    .upgrade = mysql_schema_upgrade,
+    .uninstall = mysql_schema_uninstall,
+};
 
 hf_status mysql_install(const char *rest, const hf_install_order *order, hf_error *err)
 {
-    hf_url url = {0};
-    hf_buffer whole = {0};
-    char *role = NULL;
-    hf_buffer_print(&whole, "mysql:%s", rest);
-    char *text = hf_buffer_take(&whole);
-    hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, &url, err);
-    if (status == HF_OK && order->role != NULL)
-        status = mysql_schema_quote_role(order->role, &role, err);
-    if (status == HF_OK)
-        status = order->print ? mysql_schema_print(order, url.names, role, err)
-                              : mysql_schema_carry_out(order, &url, role, err);
-    hf_free(role);
-    hf_url_done(&url);
-    hf_url_wipe(text);
-    return status;
+    return schema_install(&schema_of, rest, order, err);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The PostgreSQL store: opening it by URL or on an application's own connection, and what
  * durability it stands on. What it does with batches stands in server.c. */
-#include "store/server.h"
+#include "store/database.h"
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "db/postgres.h"
-#include "db/url.h"
 #include "store/registry.h"
 #include "store/sql_schema.h"
 
@@ -22,7 +20,7 @@
     "max_parallel_workers_per_gather=0 lock_timeout=400 statement_timeout=8000 "                   \
     "idle_in_transaction_session_timeout=8000"
 
-static const server_kind kind;
+static const database_kind kind;
 
 /* ---- what it stands on ---- */
 
@@ -52,7 +50,7 @@ static hf_status postgres_ask_facts(hf_db *db, facts *out, hf_error *err)
     return status;
 }
 
-static hf_status refuse_read_only(hf_db *db, const facts *known, hf_error *err)
+static hf_status postgres_refuse_read_only(hf_db *db, const facts *known, hf_error *err)
 {
     if (strcmp(known->read_only, "on") == 0)
         return hf_fail(
@@ -90,11 +88,14 @@ static void postgres_grade(const facts *known, bool wrapped, hf_grade *out)
 /* ---- opening ---- */
 
 /* Looks at the server through one connection: what it is, what it has. */
-static hf_status postgres_look(server_store *store, const hf_url *url, hf_db_options *options,
+static hf_status postgres_look(database_store *store, const hf_url *url, hf_db_options *options,
                                hf_error *err)
 {
     hf_db *db = NULL;
     facts known = {0};
+    options->settings = SETTINGS;
+    if (!url->pooler) /* its own connections have that level: see SETTINGS */
+        store->words.level = NULL;
     hf_status status = hf_db_connect(&hf_db_postgres, url->url, options, &db, err);
     if (status != HF_OK || db == NULL)
         return status;
@@ -104,7 +105,7 @@ static hf_status postgres_look(server_store *store, const hf_url *url, hf_db_opt
     if (status == HF_OK)
         status = postgres_ask_facts(db, &known, err);
     if (status == HF_OK)
-        status = refuse_read_only(db, &known, err);
+        status = postgres_refuse_read_only(db, &known, err);
     /* What was acknowledged is on disk, whatever the account's default is. */
     if (status == HF_OK && strcmp(known.commit, "off") == 0 && !options->pooler) {
         options->setup = "SET synchronous_commit = on";
@@ -117,99 +118,56 @@ static hf_status postgres_look(server_store *store, const hf_url *url, hf_db_opt
     return status;
 }
 
-static hf_status postgres_open_url(const hf_url *url, hf_store **out, hf_error *err)
+static hf_status postgres_look_wrapped(database_store *store, hf_db *db, hf_error *err)
 {
-    server_store *store = NULL;
-    hf_db_options options = {
-        .pooler = url->pooler, .settings = SETTINGS, .password = url->password};
-    if (url->durability != NULL)
-        return hf_fail(
-            err, HF_INVALID,
-            "durability= is not for a database server, whose own settings decide; leave it out.");
-    hf_status status = server_new(&kind, url->names, &store, err);
-    if (status != HF_OK || store == NULL)
-        return status;
-    store->pooler = url->pooler;
-    if (!url->pooler) /* its own connections have that level: see SETTINGS */
-        store->words.level = NULL;
-    status = postgres_look(store, url, &options, err);
-    if (status == HF_OK)
-        status = server_connect(store, url->url, &options, err);
-    if (status != HF_OK)
-        server_close(&store->base);
-    else
-        *out = &store->base;
-    if (status == HF_OK && err != NULL)
-        *err = (hf_error){.status = HF_OK};
-    return status;
-}
-
-static hf_status store_postgres_open(const char *rest, hf_store **out, hf_error *err)
-{
-    hf_url url = {0};
-    hf_buffer whole = {0};
-    hf_buffer_print(&whole, "postgres:%s", rest);
-    hf_status status = whole.failed ? hf_fail_memory(err) : hf_url_read(whole.text, &url, err);
-    if (status == HF_OK)
-        status = postgres_open_url(&url, out, err);
-    hf_url_done(&url);
-    hf_buffer_done(&whole);
-    return status;
-}
-
-static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, hf_store **out,
-                               hf_error *err)
-{
-    server_store *store = NULL;
-    hf_db *db = NULL;
     facts known = {0};
-    (void)flags;
-    names = names == NULL ? "holdfast" : names;
-    hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
-    if (status == HF_OK)
-        status = hf_db_postgres_wrap(handle, &db, err);
-    if (status == HF_OK)
-        status = server_new(&kind, names, &store, err);
-    if (status != HF_OK || store == NULL) {
-        hf_db_close(db);
-        return status;
-    }
-    status = server_wrap(store, db, err);
-    if (status != HF_OK)
-        hf_db_close(db);
-    if (status == HF_OK)
-        status = hf_db_postgres_refuse_standby(db, err);
+    hf_status status = hf_db_postgres_refuse_standby(db, err);
     if (status == HF_OK)
         status = postgres_ask_facts(db, &known, err);
     if (status == HF_OK)
-        status = refuse_read_only(db, &known, err);
+        status = postgres_refuse_read_only(db, &known, err);
     if (status == HF_OK)
         status = postgres_schema_ready(db, store->names, false, err);
     postgres_grade(&known, true, &store->grade);
-    if (status != HF_OK)
-        server_close(&store->base);
-    else
-        *out = &store->base;
     return status;
+}
+
+static hf_status postgres_wrap_db(void *handle, hf_db **out, hf_error *err)
+{
+    return hf_db_postgres_wrap(handle, out, err);
+}
+
+static hf_status postgres_store_open(const char *rest, hf_store **out, hf_error *err)
+{
+    return database_store_open(&kind, rest, out, err);
+}
+
+static hf_status postgres_wrap(void *handle, const char *names, hf_store **out, hf_error *err)
+{
+    return database_wrap(&kind, handle, names, out, err);
 }
 
 static const hf_store_ops hf_store_postgres = {
     .scheme = "postgres",
-    .open = store_postgres_open,
-    .execute = server_execute,
+    .open = postgres_store_open,
+    .execute = database_execute,
     .install = postgres_install,
-    .grade = server_grade,
-    .backup = server_backup,
+    .grade = database_grade,
+    .backup = database_backup,
     .watch = postgres_watch,
-    .close = server_close,
+    .close = database_store_close,
 };
 
-static const server_kind kind = {
+static const database_kind kind = {
     .ops = &hf_store_postgres,
     .driver = &hf_db_postgres,
     .sql = sql_do_postgres,
     .backup_with = "pg_dump --schema=NAMESPACE, and pg_restore",
+    .poolers = true,
+    .look = postgres_look,
+    .wrap = postgres_wrap_db,
+    .look_wrapped = postgres_look_wrapped,
 };
 
 __attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;
-const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_postgres, wrap_postgres};
+const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_postgres, postgres_wrap};

@@ -17,6 +17,7 @@
 enum { ROLE_MAX = 63 }; /* the server cuts longer names */
 
 static const char *const steps[] = {postgres_schema_1};
+static const schema_kind schema_of;
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 /* ---- looking ---- */
@@ -110,7 +111,7 @@ static hf_status postgres_schema_look(hf_db *db, const char *names, const sql_sc
 
 /* ---- making ---- */
 
-static void add_frame(hf_buffer *out, int which, const schema_words *words)
+static void postgres_schema_add_frame(hf_buffer *out, int which, const schema_words *words)
 {
     schema_add(out, postgres_install_sql[which], words);
     hf_buffer_print(out,
@@ -126,12 +127,13 @@ static void postgres_schema_add_script(hf_buffer *out, const char *names, const 
 {
     schema_words words = {.names = names, .role = role};
     if (surface)
-        add_frame(out, POSTGRES_INSTALL_SCHEMA, &words);
+        postgres_schema_add_frame(out, POSTGRES_INSTALL_SCHEMA, &words);
     for (int i = 0; surface && i < to->count; i++) {
         words.version = i + 1;
-        add_frame(out, i == 0 ? POSTGRES_INSTALL_STEP_FIRST : POSTGRES_INSTALL_STEP_BEGIN, &words);
+        postgres_schema_add_frame(
+            out, i == 0 ? POSTGRES_INSTALL_STEP_FIRST : POSTGRES_INSTALL_STEP_BEGIN, &words);
         schema_add(out, to->steps[i], &words);
-        add_frame(out, POSTGRES_INSTALL_STEP_END, &words);
+        postgres_schema_add_frame(out, POSTGRES_INSTALL_STEP_END, &words);
     }
     if (surface)
         schema_add(out, postgres_surface_sql, &words);
@@ -175,8 +177,8 @@ static hf_status postgres_schema_make(hf_db *db, const char *names, const sql_sc
     return schema_failed(db, names, status, false, err);
 }
 
-hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
-                                  const char *role, hf_error *err)
+static hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
+                                         const char *role, hf_error *err)
 {
     hf_status status = postgres_schema_begin(db, err);
     if (status == HF_OK)
@@ -191,10 +193,7 @@ hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, 
     hf_status status = postgres_schema_look(db, names, &schema, &version, &whole, err);
     if (status != HF_OK || version >= schema.count)
         return status;
-    if (may_install)
-        return postgres_schema_upgrade(db, names, &schema, NULL, err);
-    return version == 0 ? schema_refuse_missing(db, names, err)
-                        : schema_refuse_older(db, version, schema.count, err);
+    return schema_upgrade_or_refuse(&schema_of, db, names, version, may_install, err);
 }
 
 /* ---- removing ---- */
@@ -267,7 +266,7 @@ static hf_status postgres_schema_print(const hf_install_order *order, const char
     hf_buffer_print(&text, order->remove ? "-- It removes everything, live locks too.\n"
                                          : "-- It can be run again: what is there stays.\n");
     hf_buffer_print(&text, "BEGIN;\n");
-    add_frame(&text, POSTGRES_INSTALL_BEGIN, &words);
+    postgres_schema_add_frame(&text, POSTGRES_INSTALL_BEGIN, &words);
     if (order->remove)
         schema_add(&text, postgres_remove_sql, &words);
     else
@@ -276,33 +275,17 @@ static hf_status postgres_schema_print(const hf_install_order *order, const char
     return schema_print(order, &text, err);
 }
 
-static hf_status postgres_schema_carry_out(const hf_install_order *order, const hf_url *url,
-                                           const char *role, hf_error *err)
-{
-    hf_db *db = NULL;
-    hf_status status = schema_connect(&hf_db_postgres, url, &db, err);
-    if (status == HF_OK)
-        status = order->remove ? postgres_schema_uninstall(db, url->names, order->force, err)
-                               : postgres_schema_upgrade(db, url->names, &schema, role, err);
-    hf_db_close(db);
-    return status;
-}
+static const schema_kind schema_of = {
+    .scheme = "postgres",
+    .driver = &hf_db_postgres,
+    .schema = &schema,
+    .quote_role = postgres_schema_quote_role,
+    .print = postgres_schema_print,
+    .upgrade = postgres_schema_upgrade,
+    .uninstall = postgres_schema_uninstall,
+};
 
 hf_status postgres_install(const char *rest, const hf_install_order *order, hf_error *err)
 {
-    hf_url url = {0};
-    hf_buffer whole = {0};
-    char *role = NULL;
-    hf_buffer_print(&whole, "postgres:%s", rest);
-    char *text = hf_buffer_take(&whole);
-    hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, &url, err);
-    if (status == HF_OK && order->role != NULL)
-        status = postgres_schema_quote_role(order->role, &role, err);
-    if (status == HF_OK)
-        status = order->print ? postgres_schema_print(order, url.names, role, err)
-                              : postgres_schema_carry_out(order, &url, role, err);
-    hf_free(role);
-    hf_url_done(&url);
-    hf_url_wipe(text);
-    return status;
+    return schema_install(&schema_of, rest, order, err);
 }

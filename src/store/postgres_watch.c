@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/seams.h"
 #include "db/postgres.h"
-#include "store/server.h"
+#include "store/database.h"
 
 #include <stdio.h>
 
@@ -32,21 +32,21 @@ static hf_status postgres_watch_tell(hf_watch *watch, hf_error *err)
     return hf_db_run(ear->db, ear->notify, err);
 }
 
-static void close_ear(hf_watch *watch)
+static void postgres_watch_close_ear(hf_watch *watch)
 {
     hf_db_close(((postgres_ear *)watch)->db);
     hf_free(watch);
 }
 
 static const hf_watch_ops ops = {postgres_watch_fd, postgres_watch_heard, postgres_watch_tell,
-                                 close_ear};
+                                 postgres_watch_close_ear};
 
 hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err)
 {
-    server_store *store = (server_store *)base;
+    database_store *store = (database_store *)base;
     char listen[sizeof((postgres_ear *)NULL)->notify + 64];
     hf_db *db = NULL;
-    hf_status status = server_connect_own(store, &db, err);
+    hf_status status = database_connect_own(store, &db, err);
     if (status != HF_OK)
         return status;
     postgres_ear *ear = hf_alloc(sizeof *ear);
@@ -63,6 +63,6 @@ hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err)
     if (status == HF_OK)
         *out = &ear->base;
     else
-        close_ear(&ear->base);
+        postgres_watch_close_ear(&ear->base);
     return status;
 }

@@ -23,13 +23,12 @@ static const struct {
     {"memory", &hf_store_memory, NULL}, {"sqlite", &hf_store_sqlite, NULL},
     {"trace+", &hf_store_trace, NULL}, /* trace+URL: writes every op to standard error */
     {"postgres", NULL, "postgres"},     {"postgresql", NULL, "postgres"},
-    {"mysql", NULL, "mysql"},           {"redis", NULL, "redis"},
-    {"redis+unix", NULL, "redis"},      {"etcd", NULL, "etcd"},
-    {"zookeeper", NULL, "zookeeper"},   {"http", NULL, "remote"},
+    {"mysql", NULL, "mysql"},           {"http", NULL, "remote"},
     {"https", NULL, "remote"},
 };
 
-static hf_status load_module(const char *name, const hf_store_module_info **out, hf_error *err)
+static hf_status registry_load_module(const char *name, const hf_store_module_info **out,
+                                      hf_error *err)
 {
     const void *info = NULL;
     hf_status status = hf_module_load(name, HF_STORE_MODULE_SYMBOL, &info, err);
@@ -38,7 +37,7 @@ static hf_status load_module(const char *name, const hf_store_module_info **out,
 }
 
 /* The part of a URL that says which store: up to the colon, or "trace+" for a wrapper. */
-static size_t scheme_size(const char *url)
+static size_t registry_scheme_size(const char *url)
 {
     if (strncmp(url, "trace+", 6) == 0)
         return 6;
@@ -51,19 +50,19 @@ static hf_status store_registry_find(const char *url, const hf_store_ops **ops, 
                                      hf_error *err)
 {
     static const char known[] =
-        "sqlite:PATH, postgres://..., mysql://..., http://..., https://..., memory:, "
-        "and those of other installed modules";
+        "sqlite:PATH, postgres://..., mysql://..., http://..., https://... and memory:";
     if (url == NULL || url[0] == '\0')
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)
         return hf_fail(err, HF_INVALID, "The store's URL is longer than %d bytes.", HF_URL_MAX);
-    size_t size = scheme_size(url);
+    size_t size = registry_scheme_size(url);
     for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
         if (strlen(stores[i].scheme) != size || strncmp(stores[i].scheme, url, size) != 0)
             continue;
         *ops = stores[i].ops;
         const hf_store_module_info *info = NULL;
-        hf_status status = *ops != NULL ? HF_OK : load_module(stores[i].module, &info, err);
+        hf_status status =
+            *ops != NULL ? HF_OK : registry_load_module(stores[i].module, &info, err);
         if (info != NULL)
             *ops = info->ops;
         *rest = *ops != NULL && (*ops)->whole_url ? url : url + size + (url[size] == ':');
@@ -106,8 +105,8 @@ static hf_status registry_wrap(const char *module, void *handle, const char *nam
         return hf_fail(err, HF_INVALID, "No connection was given.");
     if (flags != 0)
         return hf_fail(err, HF_INVALID, "The flags must be 0.");
-    hf_status status = load_module(module, &info, err);
-    return status != HF_OK ? status : info->wrap(handle, names, flags, out, err);
+    hf_status status = registry_load_module(module, &info, err);
+    return status != HF_OK ? status : info->wrap(handle, names, out, err);
 }
 
 hf_status hf_postgres_wrap(struct pg_conn *connection, const char *names, unsigned flags,
@@ -156,7 +155,7 @@ hf_status hf_store_install_sql(const char *url, bool uninstall, const char *role
 
 /* ---- the checks every call passes ---- */
 
-static hf_status check_process(const hf_store *store, hf_error *err)
+static hf_status registry_check_process(const hf_store *store, hf_error *err)
 {
     if (store->pid == getpid())
         return HF_OK;
@@ -166,7 +165,7 @@ static hf_status check_process(const hf_store *store, hf_error *err)
 
 hf_status hf_store_execute(hf_store *store, hf_batch *batch, hf_error *err)
 {
-    hf_status status = check_process(store, err);
+    hf_status status = registry_check_process(store, err);
     if (status != HF_OK || (status = hf_batch_check(batch, err)) != HF_OK)
         return status;
     hf_batch_unanswer(batch);
@@ -182,22 +181,22 @@ void hf_store_grade(hf_store *store, hf_grade *out)
                           .text = "opened before fork(): of no use in the child process"};
 }
 
-static hf_status check_path(const hf_store *store, const char *path, hf_error *err)
+static hf_status registry_check_path(const hf_store *store, const char *path, hf_error *err)
 {
     if (path == NULL || path[0] == '\0')
         return hf_fail(err, HF_INVALID, "No file was named for the backup.");
-    return check_process(store, err);
+    return registry_check_process(store, err);
 }
 
 hf_status hf_store_backup(hf_store *store, const char *path, hf_error *err)
 {
-    hf_status status = check_path(store, path, err);
+    hf_status status = registry_check_path(store, path, err);
     return status != HF_OK ? status : store->ops->backup(store, path, err);
 }
 
 hf_status hf_store_restore(hf_store *store, const char *path, bool replace, hf_error *err)
 {
-    hf_status status = check_path(store, path, err);
+    hf_status status = registry_check_path(store, path, err);
     if (status != HF_OK)
         return status;
     return store->ops->restore == NULL ? store->ops->backup(store, path, err)
@@ -206,7 +205,7 @@ hf_status hf_store_restore(hf_store *store, const char *path, bool replace, hf_e
 
 hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err)
 {
-    hf_status status = check_process(store, err);
+    hf_status status = registry_check_process(store, err);
     if (status == HF_OK && store->ops->metrics == NULL)
         return hf_fail(err, HF_NOT_FOUND,
                        "A store of %s: is no server, and counts nothing by itself.",
@@ -216,7 +215,7 @@ hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err)
 
 hf_status hf_store_watch(hf_store *store, hf_watch **out, hf_error *err)
 {
-    hf_status status = check_process(store, err);
+    hf_status status = registry_check_process(store, err);
     if (status == HF_OK && store->ops->watch == NULL)
         return hf_fail(err, HF_NOT_FOUND,
                        "A store of %s: can't tell of changes; look for them now and then.",

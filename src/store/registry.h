@@ -16,8 +16,7 @@ typedef struct hf_store_module_info {
     const char *version; /* HF_VERSION it was built with */
     const hf_store_ops *ops;
     /* A store on an application's own handle; NULL: there is none such. */
-    hf_status (*wrap)(void *handle, const char *names, unsigned flags, hf_store **out,
-                      hf_error *err);
+    hf_status (*wrap)(void *handle, const char *names, hf_store **out, hf_error *err);
 } hf_store_module_info;
 
 #define HF_STORE_MODULE_SYMBOL "hf_store_module"

@@ -23,14 +23,14 @@ static const hf_store_ops hf_store_remote;
 /* ---- batches ---- */
 
 /* An answer came, but what it says can't be used: a change may have been made. */
-static hf_status not_understood(const remote_store *store, hf_status status, bool changes,
-                                hf_error *err)
+static hf_status remote_not_understood(const remote_store *store, hf_status status, bool changes,
+                                       hf_error *err)
 {
     if (status == HF_NO_MEMORY && !changes)
         return hf_fail_memory(err);
     return hf_fail(err, changes ? HF_UNSURE : HF_UNAVAILABLE,
                    "The answer of %s makes no sense%s; %s.", store->target.name,
-                   status == HF_NO_MEMORY ? ", since memory is out" : "",
+                   status == HF_NO_MEMORY ? ", out of memory" : "",
                    changes ? "ask again with the same request id to find out whether it was done"
                            : "is it a holdfast server of this version?");
 }
@@ -48,10 +48,10 @@ static hf_status remote_exchange(remote_store *store, remote_call *call, hf_batc
     if (status != HF_OK)
         return status;
     status = remote_hear(batch, flaws, &call->answer, NULL);
-    return status == HF_OK ? HF_OK : not_understood(store, status, changes, err);
+    return status == HF_OK ? HF_OK : remote_not_understood(store, status, changes, err);
 }
 
-static hf_status execute_remote(hf_store *base, hf_batch *batch, hf_error *err)
+static hf_status remote_execute(hf_store *base, hf_batch *batch, hf_error *err)
 {
     remote_store *store = (remote_store *)base;
     remote_call *call = NULL;
@@ -86,7 +86,7 @@ static hf_status remote_ask_ready(remote_store *store, hf_grade *out, hf_error *
 }
 
 /* Asked anew each time: the server's store may have broken since. */
-static void grade_remote(hf_store *base, hf_grade *out)
+static void remote_grade(hf_store *base, hf_grade *out)
 {
     remote_store *store = (remote_store *)base;
     hf_grade told = {0};
@@ -104,7 +104,7 @@ static void grade_remote(hf_store *base, hf_grade *out)
 
 /* ---- metrics ---- */
 
-static hf_status metrics_remote(hf_store *base, char **out, hf_error *err)
+static hf_status remote_metrics(hf_store *base, char **out, hf_error *err)
 {
     remote_store *store = (remote_store *)base;
     remote_call *call = NULL;
@@ -125,7 +125,7 @@ static hf_status metrics_remote(hf_store *base, char **out, hf_error *err)
 
 /* ---- the rest ---- */
 
-static void close_remote(hf_store *base)
+static void remote_close(hf_store *base)
 {
     remote_store *store = (remote_store *)base;
     remote_calls_done(&store->calls);
@@ -134,7 +134,7 @@ static void close_remote(hf_store *base)
     hf_free(store);
 }
 
-static hf_status open_remote(const char *url, hf_store **out, hf_error *err)
+static hf_status remote_store_open(const char *url, hf_store **out, hf_error *err)
 {
     remote_store *store = hf_alloc(sizeof *store);
     if (store == NULL)
@@ -149,13 +149,13 @@ static hf_status open_remote(const char *url, hf_store **out, hf_error *err)
     if (status == HF_OK)
         status = remote_ask_ready(store, &store->grade, err);
     if (status != HF_OK)
-        close_remote(&store->base);
+        remote_close(&store->base);
     else
         *out = &store->base;
     return status;
 }
 
-static hf_status install_remote(const char *url, const hf_install_order *order, hf_error *err)
+static hf_status remote_install(const char *url, const hf_install_order *order, hf_error *err)
 {
     (void)url;
     return hf_fail(err, HF_INVALID,
@@ -164,7 +164,7 @@ static hf_status install_remote(const char *url, const hf_install_order *order, 
                    order->remove ? "removed from" : "installed on");
 }
 
-static hf_status backup_remote(hf_store *base, const char *path, hf_error *err)
+static hf_status remote_backup(hf_store *base, const char *path, hf_error *err)
 {
     (void)path;
     return hf_fail(
@@ -177,13 +177,13 @@ static hf_status backup_remote(hf_store *base, const char *path, hf_error *err)
 static const hf_store_ops hf_store_remote = {
     .scheme = "http",
     .whole_url = true,
-    .open = open_remote,
-    .execute = execute_remote,
-    .install = install_remote,
-    .grade = grade_remote,
-    .metrics = metrics_remote,
-    .backup = backup_remote,
-    .close = close_remote,
+    .open = remote_store_open,
+    .execute = remote_execute,
+    .install = remote_install,
+    .grade = remote_grade,
+    .metrics = remote_metrics,
+    .backup = remote_backup,
+    .close = remote_close,
 };
 
 __attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;

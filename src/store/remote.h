@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The remote store from inside: a holdfast server as a store. A batch is one POST to its /v1/batch.
  *
- *   R1  A batch is one request on a connection that is kept; each thread that calls at the same
+ *   N1  A batch is one request on a connection that is kept; each thread that calls at the same
  *       time has a connection of its own.
- *   R2  What could not be sent was not done: HF_UNAVAILABLE. What was sent and not answered is
+ *   N2  What could not be sent was not done: HF_UNAVAILABLE. What was sent and not answered is
  *       HF_UNSURE, if it changes anything.
- *   R3  A request goes out a second time, on another connection when a kept one had died, only
+ *   N3  A request goes out a second time, on another connection when a kept one had died, only
  *       where doing it twice is doing it once: it reads, or its request ids tell the server that it
  *       was asked before. What changes something is then done or refused by a 200 only: any other
  *       answer is about the second sending, and leaves the first HF_UNSURE.
- *   R4  An op with a flaw is never told; something that is refused anywhere stands in its place,
+ *   N4  An op with a flaw is never told; something that is refused anywhere stands in its place,
  *       and the flaw is its answer.
- *   R5  Neither token nor key shows in a sentence, and both are wiped where they were written. */
+ *   N5  Neither token nor key shows in a sentence, and both are wiped where they were written. */
 #ifndef HF_STORE_REMOTE_H
 #define HF_STORE_REMOTE_H
 
@@ -48,7 +48,7 @@ typedef struct remote_call {
     struct remote_call *next; /* of those that are idle */
     hf_buffer asked;          /* the body that is sent; holds keys */
     hf_buffer answer;         /* the body that came */
-    bool may_repeat;          /* R3 */
+    bool may_repeat;          /* N3 */
     /* What came of it. */
     CURLcode code;
     long http;      /* status; 0: none came */

@@ -15,8 +15,8 @@ enum { VALUES_MAX = 100000 };
 
 /* ---- when there is none ---- */
 
-static hf_status explain_connect(const remote_target *target, const remote_call *call,
-                                 hf_error *err)
+static hf_status remote_answer_explain_connect(const remote_target *target, const remote_call *call,
+                                               hf_error *err)
 {
     switch (call->code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -52,8 +52,8 @@ static hf_status explain_connect(const remote_target *target, const remote_call 
 }
 
 /* It was sent, and no whole answer came. */
-static hf_status explain_loss(const remote_target *target, const remote_call *call, bool changes,
-                              hf_error *err)
+static hf_status remote_answer_explain_loss(const remote_target *target, const remote_call *call,
+                                            bool changes, hf_error *err)
 {
     hf_status status = changes ? HF_UNSURE : HF_UNAVAILABLE;
     const char *then = changes ? ASK_AGAIN : "try again";
@@ -63,7 +63,7 @@ static hf_status explain_loss(const remote_target *target, const remote_call *ca
                        target->name, then);
     if (call->no_memory)
         return hf_fail(err, changes ? HF_UNSURE : HF_NO_MEMORY,
-                       "Memory is out, and the answer of %s was lost; %s.", target->name, then);
+                       "Out of memory: the answer of %s was lost; %s.", target->name, then);
     if (call->code == CURLE_OPERATION_TIMEDOUT)
         return hf_fail(err, status, "%s did not answer within %ld ms; %s.", target->name,
                        target->timeout_ms, then);
@@ -76,7 +76,8 @@ static hf_status explain_loss(const remote_target *target, const remote_call *ca
 
 /* It was sent twice, and the second sending was refused: of the first, whose answer was lost, that
  * says nothing. */
-static hf_status explain_again(const remote_target *target, const remote_call *call, hf_error *err)
+static hf_status remote_answer_explain_again(const remote_target *target, const remote_call *call,
+                                             hf_error *err)
 {
     return hf_fail(err, HF_UNSURE,
                    "%s closed the connection instead of answering, and refused what was sent again "
@@ -97,7 +98,7 @@ static const char *remote_answer_text_of(const hf_json_value *object, const char
 }
 
 /* The answer as a JSON object; NULL: it is none. */
-static const hf_json_value *object_of(const remote_call *call, hf_arena *arena)
+static const hf_json_value *remote_answer_object_of(const remote_call *call, hf_arena *arena)
 {
     hf_json_value *root = NULL;
     hf_json_source source = {"The answer", call->answer.text, call->answer.size, HF_BUFFER_MAX,
@@ -147,7 +148,8 @@ static hf_status remote_answer_pass_on(const remote_target *target, const remote
 
 /* Proxies answer 503 also when the connection to the server broke after it had the request. */
 
-static hf_status explain_status(const remote_target *target, long http, bool changes, hf_error *err)
+static hf_status remote_answer_explain_status(const remote_target *target, long http, bool changes,
+                                              hf_error *err)
 {
     switch (http) {
     case 401:
@@ -187,20 +189,23 @@ hf_status remote_outcome(const remote_target *target, const remote_call *call, b
     if (call->code == CURLE_OK && call->http == 200)
         return HF_OK;
     if (call->begun == 0)
-        return call->no_memory ? hf_fail_memory(err) : explain_connect(target, call, err);
+        return call->no_memory ? hf_fail_memory(err)
+                               : remote_answer_explain_connect(target, call, err);
     if (call->code != CURLE_OK && !told)
-        return explain_loss(target, call, changes, err);
+        return remote_answer_explain_loss(target, call, changes, err);
     if (call->begun > 1 && changes)
-        return explain_again(target, call, err);
+        return remote_answer_explain_again(target, call, err);
     hf_arena arena = {0};
-    hf_status status = remote_answer_pass_on(target, call, object_of(call, &arena), err);
+    hf_status status =
+        remote_answer_pass_on(target, call, remote_answer_object_of(call, &arena), err);
     hf_arena_done(&arena);
-    return status != HF_OK ? status : explain_status(target, call->http, changes, err);
+    return status != HF_OK ? status
+                           : remote_answer_explain_status(target, call->http, changes, err);
 }
 
 /* ---- readiness ---- */
 
-static bool read_grade(const hf_json_value *answer, hf_grade *out)
+static bool remote_answer_read_grade(const hf_json_value *answer, hf_grade *out)
 {
     const char *grade = answer == NULL ? NULL : remote_answer_text_of(answer, "grade");
     const char *text = answer == NULL ? NULL : remote_answer_text_of(answer, "text");
@@ -223,7 +228,7 @@ hf_status remote_ready(const remote_target *target, const remote_call *call, hf_
     hf_grade grade;
     hf_status status = HF_OK;
     bool whole = call->code == CURLE_OK && (call->http == 200 || call->http == 503);
-    bool known = whole && read_grade(object_of(call, &arena), &grade);
+    bool known = whole && remote_answer_read_grade(remote_answer_object_of(call, &arena), &grade);
     if (known)
         *out = grade;
     if (known && call->http != 200)

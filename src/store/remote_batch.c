@@ -14,20 +14,20 @@
 /* ---- flaws ---- */
 
 /* The key goes over the wire, and there only a key is taken. */
-static bool has_key(const hf_credentials *login)
+static bool remote_batch_has_key(const hf_credentials *login)
 {
     size_t size = login == NULL ? HF_KEY_MIN : strnlen(login->key, sizeof login->key);
     return login == NULL ||
            (size >= HF_KEY_MIN && size <= HF_KEY_MAX && hf_is_hex(login->key, size));
 }
 
-static const char *flaw_of(const hf_op *op, const hf_credentials *checked, hf_arena *arena,
-                           bool *ok)
+static const char *remote_batch_flaw_of(const hf_op *op, const hf_credentials *checked,
+                                        hf_arena *arena, bool *ok)
 {
     const char *flaw = hf_op_flaw(op, checked, arena, ok);
     if (flaw != NULL || !*ok || (op->session == checked && checked != NULL))
         return flaw;
-    return has_key(op->session) && has_key(op->replaces)
+    return remote_batch_has_key(op->session) && remote_batch_has_key(op->replaces)
                ? NULL
                : "The session has no key that could be presented to a server.";
 }
@@ -51,7 +51,8 @@ hf_status remote_flaws(hf_batch *batch, const char ***out, hf_error *err)
     for (size_t i = 0; i < batch->count && status == HF_OK; i++) {
         const hf_op *op = &batch->ops[i];
         bool ok;
-        const char *flaw = flaw_of(op, op->replaces == NULL ? checked : NULL, &batch->arena, &ok);
+        const char *flaw =
+            remote_batch_flaw_of(op, op->replaces == NULL ? checked : NULL, &batch->arena, &ok);
         if (!ok)
             status = hf_fail_memory(err);
         else if (flaw != NULL)
@@ -64,7 +65,7 @@ hf_status remote_flaws(hf_batch *batch, const char ***out, hf_error *err)
 
 /* ---- there and back ---- */
 
-static hf_op stand_in(const hf_op *op)
+static hf_op remote_batch_stand_in(const hf_op *op)
 {
     return (hf_op){.kind = HF_OP_WHO, .linked = op->linked, .type = "", .id = ""};
 }
@@ -77,14 +78,14 @@ hf_status remote_tell(hf_batch *batch, const char *const *flaws, hf_buffer *out,
     if (ops == NULL)
         return hf_fail_memory(err);
     for (size_t i = 0; i < batch->count; i++)
-        ops[i] = flaws[i] == NULL ? batch->ops[i] : stand_in(&batch->ops[i]);
+        ops[i] = flaws[i] == NULL ? batch->ops[i] : remote_batch_stand_in(&batch->ops[i]);
     hf_batch told = {.ops = ops, .count = batch->count, .capacity = batch->count};
     return wire_ops_write(&told, out, err);
 }
 
 /* Whether a later op of the linked run ends the hold: asked again, this one may have no lock to
  * show. */
-static bool is_ended_later(const hf_op *op)
+static bool remote_batch_is_ended_later(const hf_op *op)
 {
     for (const hf_op *next = op; next->linked && next++;)
         if (next->kind == HF_OP_RELEASE_ALL ||
@@ -97,7 +98,7 @@ static bool is_ended_later(const hf_op *op)
 
 /* Whether an answer holds what its kind promises: callers take it without looking, as from any
  * store. */
-static bool is_whole(const hf_op *op)
+static bool remote_batch_is_whole(const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
     bool counts =
@@ -113,11 +114,11 @@ static bool is_whole(const hf_op *op)
         return answer->sessions_count > 0;
     case HF_OP_ACQUIRE:
         return (answer->locks_count > 0 && answer->outcome != HF_OUTCOME_NONE) ||
-               is_ended_later(op);
+               remote_batch_is_ended_later(op);
     case HF_OP_RENEW:
     case HF_OP_DOWNGRADE:
     case HF_OP_HOLDS:
-        return answer->locks_count > 0 || is_ended_later(op);
+        return answer->locks_count > 0 || remote_batch_is_ended_later(op);
     case HF_OP_SAVE:
         return answer->versions_count > 0;
     case HF_OP_TYPE_GET:
@@ -141,7 +142,7 @@ hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer
             *it = (hf_answer){.status = HF_INVALID, .message = flaws[i], .now_us = it->now_us};
     }
     for (size_t i = 0; status == HF_OK && i < batch->count; i++)
-        if (!is_whole(&batch->ops[i]))
+        if (!remote_batch_is_whole(&batch->ops[i]))
             status = hf_fail(err, HF_INVALID, "Answer %zu lacks what it was asked for.", i);
     return status;
 }

@@ -3,8 +3,8 @@
  * connection, so the handles that are idle are the connections that are kept.
  *
  * When a kept connection dies before anything came back, libcurl sends the request again on a new
- * one, by itself and whatever the request does. It asks before_sending each time; there it is told
- * no where that would do something twice (R3). */
+ * one, by itself and whatever the request does. remote_call_before_sending is asked
+ * each time, and refuses where the request would be carried out twice (N3). */
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -28,24 +28,24 @@ enum {
 
 /* ---- libcurl's own needs ---- */
 
-static void *curl_malloc(size_t size)
+static void *remote_call_curl_malloc(size_t size)
 {
     return hf_realloc(NULL, size == 0 ? 1 : size);
 }
 
-static void *curl_calloc(size_t count, size_t size)
+static void *remote_call_curl_calloc(size_t count, size_t size)
 {
     if (size != 0 && count > SIZE_MAX / size)
         return NULL;
     return hf_alloc(count * size == 0 ? 1 : count * size);
 }
 
-static void *curl_realloc(void *block, size_t size)
+static void *remote_call_curl_realloc(void *block, size_t size)
 {
     return hf_realloc(block, size == 0 ? 1 : size);
 }
 
-static char *curl_strdup(const char *text)
+static char *remote_call_curl_strdup(const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = hf_realloc(NULL, size);
@@ -59,8 +59,9 @@ hf_status remote_start(hf_error *err)
     static bool started;
     pthread_mutex_lock(&mutex);
     if (!started)
-        started = curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, hf_free, curl_realloc,
-                                       curl_strdup, curl_calloc) == CURLE_OK;
+        started = curl_global_init_mem(CURL_GLOBAL_DEFAULT, remote_call_curl_malloc, hf_free,
+                                       remote_call_curl_realloc, remote_call_curl_strdup,
+                                       remote_call_curl_calloc) == CURLE_OK;
     bool ok = started;
     pthread_mutex_unlock(&mutex);
     return ok ? HF_OK
@@ -76,7 +77,8 @@ static curl_socket_t remote_call_open_socket(void *context, curlsocktype purpose
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-static int before_sending(void *context, char *to, char *from, int to_port, int from_port)
+static int remote_call_before_sending(void *context, char *to, char *from, int to_port,
+                                      int from_port)
 {
     remote_call *call = context;
     (void)to, (void)from, (void)to_port, (void)from_port;
@@ -102,7 +104,7 @@ static size_t remote_call_take_answer(char *bytes, size_t one, size_t count, voi
 
 /* ---- handles ---- */
 
-static bool set_transport(CURL *curl, const remote_target *target)
+static bool remote_call_set_transport(CURL *curl, const remote_target *target)
 {
     bool ok =
         curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
@@ -126,20 +128,20 @@ static bool set_transport(CURL *curl, const remote_target *target)
     return ok;
 }
 
-static bool set_call(CURL *curl, remote_call *call, const remote_calls *calls)
+static bool remote_call_set(CURL *curl, remote_call *call, const remote_calls *calls)
 {
     return curl_easy_setopt(curl, CURLOPT_USERAGENT, "holdfast/" HF_VERSION) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_HTTPHEADER, calls->headers) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, call->why) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, remote_call_open_socket) ==
                CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, before_sending) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, remote_call_before_sending) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_PREREQDATA, call) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, remote_call_take_answer) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEDATA, call) == CURLE_OK;
 }
 
-static void free_call(remote_call *call)
+static void remote_call_free(remote_call *call)
 {
     if (call == NULL)
         return;
@@ -149,15 +151,15 @@ static void free_call(remote_call *call)
     hf_free(call);
 }
 
-static hf_status new_call(const remote_calls *calls, remote_call **out, hf_error *err)
+static hf_status remote_call_new(const remote_calls *calls, remote_call **out, hf_error *err)
 {
     remote_call *call = hf_alloc(sizeof *call);
     if (call == NULL)
         return hf_fail_memory(err);
     call->curl = curl_easy_init();
-    if (call->curl == NULL || !set_transport(call->curl, calls->target) ||
-        !set_call(call->curl, call, calls)) {
-        free_call(call);
+    if (call->curl == NULL || !remote_call_set_transport(call->curl, calls->target) ||
+        !remote_call_set(call->curl, call, calls)) {
+        remote_call_free(call);
         return hf_fail_memory(err);
     }
     *out = call;
@@ -166,14 +168,14 @@ static hf_status new_call(const remote_calls *calls, remote_call **out, hf_error
 
 /* ---- the headers ---- */
 
-static void wipe_headers(struct curl_slist *headers)
+static void remote_call_wipe_headers(struct curl_slist *headers)
 {
     for (struct curl_slist *it = headers; it != NULL; it = it->next)
         hf_secret_wipe(it->data, strlen(it->data));
     curl_slist_free_all(headers);
 }
 
-static bool add_header(struct curl_slist **headers, const char *line)
+static bool remote_call_add_header(struct curl_slist **headers, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(*headers, line);
     if (longer != NULL)
@@ -181,15 +183,16 @@ static bool add_header(struct curl_slist **headers, const char *line)
     return longer != NULL;
 }
 
-static hf_status make_headers(const remote_target *target, struct curl_slist **out, hf_error *err)
+static hf_status remote_call_make_headers(const remote_target *target, struct curl_slist **out,
+                                          hf_error *err)
 {
     hf_buffer token = {0};
-    bool ok = add_header(out, "Content-Type: application/json") &&
-              add_header(out, "Accept: application/json, application/problem+json") &&
-              add_header(out, "Expect:"); /* no waiting for a 100 before a long body */
+    bool ok = remote_call_add_header(out, "Content-Type: application/json") &&
+              remote_call_add_header(out, "Accept: application/json, application/problem+json") &&
+              remote_call_add_header(out, "Expect:"); /* no waiting for a 100 before a long body */
     if (ok && target->token != NULL) {
         hf_buffer_print(&token, "Authorization: Bearer %s", target->token);
-        ok = !token.failed && add_header(out, token.text);
+        ok = !token.failed && remote_call_add_header(out, token.text);
         hf_secret_wipe(token.text, token.size);
         hf_buffer_done(&token);
     }
@@ -202,7 +205,7 @@ hf_status remote_calls_init(remote_calls *calls, const remote_target *target, hf
 {
     *calls = (remote_calls){.target = target};
     pthread_mutex_init(&calls->mutex, NULL);
-    return make_headers(target, &calls->headers, err);
+    return remote_call_make_headers(target, &calls->headers, err);
 }
 
 void remote_calls_done(remote_calls *calls)
@@ -212,9 +215,9 @@ void remote_calls_done(remote_calls *calls)
     while (calls->idle != NULL) {
         remote_call *call = calls->idle;
         calls->idle = call->next;
-        free_call(call);
+        remote_call_free(call);
     }
-    wipe_headers(calls->headers);
+    remote_call_wipe_headers(calls->headers);
     pthread_mutex_destroy(&calls->mutex);
 }
 
@@ -228,7 +231,7 @@ hf_status remote_take(remote_calls *calls, remote_call **out, hf_error *err)
     }
     pthread_mutex_unlock(&calls->mutex);
     *out = call;
-    return call != NULL ? HF_OK : new_call(calls, out, err);
+    return call != NULL ? HF_OK : remote_call_new(calls, out, err);
 }
 
 /* Empties a buffer; its memory is kept unless it is a lot. */
@@ -254,7 +257,7 @@ void remote_give(remote_calls *calls, remote_call *call)
     }
     pthread_mutex_unlock(&calls->mutex);
     if (!keep)
-        free_call(call);
+        remote_call_free(call);
 }
 
 /* ---- one call ---- */
@@ -278,7 +281,7 @@ static CURLcode remote_call_prepare(const remote_target *target, remote_call *ca
 
 /* An application that does not ignore SIGPIPE must not be ended by a server that goes away in the
  * middle of a TLS record. */
-static CURLcode perform_quietly(CURL *curl)
+static CURLcode remote_call_perform_quietly(CURL *curl)
 {
     sigset_t pipe_only, before, pending;
     sigemptyset(&pipe_only);
@@ -302,7 +305,7 @@ void remote_perform(remote_calls *calls, remote_call *call, const char *path, bo
     call->why[0] = '\0';
     call->code = remote_call_prepare(calls->target, call, path, post);
     if (call->code == CURLE_OK)
-        call->code = perform_quietly(call->curl);
+        call->code = remote_call_perform_quietly(call->curl);
     curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &call->http);
     if (call->code == CURLE_COULDNT_CONNECT)
         curl_easy_getinfo(call->curl, CURLINFO_OS_ERRNO, &call->os_errno);

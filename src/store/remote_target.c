@@ -23,7 +23,7 @@ enum {
 /* ---- the token ---- */
 
 /* It becomes a line of a request: nothing in it may end that line. */
-static bool is_token(const char *text)
+static bool remote_target_is_token(const char *text)
 {
     size_t size = strnlen(text, TOKEN_MAX + 1);
     for (size_t i = 0; i < size; i++)
@@ -32,21 +32,21 @@ static bool is_token(const char *text)
     return size > 0 && size <= TOKEN_MAX;
 }
 
-static hf_status check_token(const char *token, const char *where, hf_error *err)
+static hf_status remote_target_check_token(const char *token, const char *where, hf_error *err)
 {
-    return is_token(token)
+    return remote_target_is_token(token)
                ? HF_OK
                : hf_fail(err, HF_INVALID,
                          "%s holds no token: that is up to %d characters of ASCII, without spaces.",
                          where, TOKEN_MAX);
 }
 
-static hf_status token_of_environment(remote_target *out, hf_error *err)
+static hf_status remote_target_token_of_environment(remote_target *out, hf_error *err)
 {
     const char *given = secure_getenv("HOLDFAST_TOKEN");
     if (given == NULL || given[0] == '\0')
         return HF_OK;
-    hf_status status = check_token(given, "HOLDFAST_TOKEN", err);
+    hf_status status = remote_target_check_token(given, "HOLDFAST_TOKEN", err);
     if (status != HF_OK)
         return status;
     size_t size = strlen(given);
@@ -63,7 +63,7 @@ typedef enum own { OWN_TOKEN_FILE, OWN_CA_FILE, OWN_TIMEOUT, OWN_SOCKET, OWN_COU
 
 static const char *const own_names[] = {"token_file", "ca_file", "timeout", "socket"};
 
-static hf_status take_timeout(remote_target *out, const char *value, hf_error *err)
+static hf_status remote_target_take_timeout(remote_target *out, const char *value, hf_error *err)
 {
     int64_t us = 0;
     if (hf_duration_parse(value, &us, NULL) != HF_OK || us < TIMEOUT_MIN_MS * INT64_C(1000) ||
@@ -76,7 +76,8 @@ static hf_status take_timeout(remote_target *out, const char *value, hf_error *e
     return HF_OK;
 }
 
-static hf_status take_ca_file(const remote_target *out, const char *path, hf_error *err)
+static hf_status remote_target_take_ca_file(const remote_target *out, const char *path,
+                                            hf_error *err)
 {
     if (strncmp(out->base, "https:", 6) != 0)
         return hf_fail(err, HF_INVALID,
@@ -92,15 +93,15 @@ static hf_status remote_target_take(remote_target *out, own it, char **value, hf
     switch (it) {
     case OWN_TOKEN_FILE:
         status = hf_url_secret("token", *value, &out->token, err);
-        return status != HF_OK ? status : check_token(out->token, *value, err);
+        return status != HF_OK ? status : remote_target_check_token(out->token, *value, err);
     case OWN_CA_FILE:
-        if ((status = take_ca_file(out, *value, err)) == HF_OK) {
+        if ((status = remote_target_take_ca_file(out, *value, err)) == HF_OK) {
             out->ca_file = *value;
             *value = NULL;
         }
         return status;
     case OWN_TIMEOUT:
-        return take_timeout(out, *value, err);
+        return remote_target_take_timeout(out, *value, err);
     default:
         out->socket = *value;
         *value = NULL;
@@ -108,7 +109,7 @@ static hf_status remote_target_take(remote_target *out, own it, char **value, hf
     }
 }
 
-static hf_status refuse_parameter(hf_slice name, hf_error *err)
+static hf_status remote_target_refuse_parameter(hf_slice name, hf_error *err)
 {
     if (hf_slice_equal(name, hf_slice_of("namespace")))
         return hf_fail(
@@ -121,15 +122,15 @@ static hf_status refuse_parameter(hf_slice name, hf_error *err)
         "other; " GIVE_TOKEN ".");
 }
 
-static hf_status take_parameter(remote_target *out, hf_slice name, hf_slice value, bool *seen,
-                                hf_error *err)
+static hf_status remote_target_take_parameter(remote_target *out, hf_slice name, hf_slice value,
+                                              bool *seen, hf_error *err)
 {
     own it = OWN_TOKEN_FILE;
     char *plain = NULL;
     while (it < OWN_COUNT && !hf_slice_equal(name, hf_slice_of(own_names[it])))
         it++;
     if (it == OWN_COUNT)
-        return refuse_parameter(name, err);
+        return remote_target_refuse_parameter(name, err);
     if (seen[it])
         return hf_fail(err, HF_INVALID, "The parameter %s is in the URL twice; keep one of them.",
                        own_names[it]);
@@ -144,14 +145,15 @@ static hf_status take_parameter(remote_target *out, hf_slice name, hf_slice valu
     return status;
 }
 
-static hf_status take_parameters(remote_target *out, const char *query, hf_error *err)
+static hf_status remote_target_take_parameters(remote_target *out, const char *query, hf_error *err)
 {
     bool seen[OWN_COUNT] = {false};
     hf_slice name, value;
     hf_status status = HF_OK;
     while (status == HF_OK && hf_url_next(&query, &name, &value))
-        status = take_parameter(out, name, value, seen, err);
-    return status != HF_OK || out->token != NULL ? status : token_of_environment(out, err);
+        status = remote_target_take_parameter(out, name, value, seen, err);
+    return status != HF_OK || out->token != NULL ? status
+                                                 : remote_target_token_of_environment(out, err);
 }
 
 /* ---- the address ---- */
@@ -170,7 +172,7 @@ static hf_status remote_target_explain(CURLUcode code, hf_error *err)
 }
 
 /* The URL as libcurl understands it, without slashes at its end. */
-static hf_status keep_base(CURLU *parsed, char **out, hf_error *err)
+static hf_status remote_target_keep_base(CURLU *parsed, char **out, hf_error *err)
 {
     char *whole = NULL;
     CURLUcode code = curl_url_get(parsed, CURLUPART_URL, &whole, 0);
@@ -187,7 +189,7 @@ static hf_status keep_base(CURLU *parsed, char **out, hf_error *err)
 }
 
 /* libcurl makes sense of much that was meant otherwise. */
-static bool has_host(const char *address)
+static bool remote_target_has_host(const char *address)
 {
     const char *host = strstr(address, "://");
     return host != NULL && host[3] != '\0' && host[3] != '/' &&
@@ -196,7 +198,7 @@ static bool has_host(const char *address)
 
 static hf_status remote_target_read_address(const char *address, char **out, hf_error *err)
 {
-    if (!has_host(address))
+    if (!remote_target_has_host(address))
         return remote_target_explain(CURLUE_NO_HOST, err);
     if (strchr(address, '#') != NULL)
         return hf_fail(err, HF_INVALID, "The URL of a server has no part after a #; leave it out.");
@@ -204,13 +206,13 @@ static hf_status remote_target_read_address(const char *address, char **out, hf_
     if (parsed == NULL)
         return hf_fail_memory(err);
     CURLUcode code = curl_url_set(parsed, CURLUPART_URL, address, CURLU_DISALLOW_USER);
-    hf_status status =
-        code == CURLUE_OK ? keep_base(parsed, out, err) : remote_target_explain(code, err);
+    hf_status status = code == CURLUE_OK ? remote_target_keep_base(parsed, out, err)
+                                         : remote_target_explain(code, err);
     curl_url_cleanup(parsed);
     return status;
 }
 
-static hf_status name_it(remote_target *out, hf_error *err)
+static hf_status remote_target_name_it(remote_target *out, hf_error *err)
 {
     hf_buffer name = {0};
     hf_buffer_print(&name, "%s", out->base);
@@ -230,8 +232,8 @@ hf_status remote_target_read(const char *url, remote_target *out, hf_error *err)
                                       : remote_target_read_address(address.text, &out->base, err);
     hf_buffer_done(&address);
     if (status == HF_OK)
-        status = take_parameters(out, url[size] == '?' ? url + size + 1 : NULL, err);
-    return status != HF_OK ? status : name_it(out, err);
+        status = remote_target_take_parameters(out, url[size] == '?' ? url + size + 1 : NULL, err);
+    return status != HF_OK ? status : remote_target_name_it(out, err);
 }
 
 void remote_target_done(remote_target *target)

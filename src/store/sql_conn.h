@@ -21,7 +21,7 @@ enum { SQL_STMTS_MAX = 120 };
 typedef struct sql_words {
     const char *ns;
     const char *skip; /* passes over locked rows */
-    /* locks so that others may too; passes over rows that can't be, where the server can */
+    /* locks so that others may too; skips rows that can't be, where the database can */
     const char *share;
     const char *now;   /* waits for nobody */
     const char *level; /* of a transaction */
@@ -33,12 +33,11 @@ typedef struct sql_words {
 typedef struct sql_conn {
     hf_db *db;
     sql_words words;
-    const char *const *sql;      /* the texts */
-    const char *const *of_names; /* their names, for messages */
+    const char *const *sql; /* the texts */
     hf_stmt *stmts[SQL_STMTS_MAX];
     pthread_mutex_t mutex; /* of a connection that threads share */
     hf_rows rows;
-    /* on a server: how often in a row the application's transaction was in vain, and is to be run
+    /* SQL databases: how often in a row the application's transaction failed, and is to be run
      * again */
     unsigned crowded;
     hf_status status;
@@ -60,7 +59,7 @@ void sql_run(sql_conn *conn, hf_stmt *stmt);
 void sql_do(sql_conn *conn, int which);
 /* The first column of a statement that takes nothing; 0 when there is no row. */
 int64_t sql_number(sql_conn *conn, int which);
-/* SQL text with its words replaced; hf_free it. NULL: memory is out. */
+/* SQL text with its words replaced; hf_free it. NULL: out of memory. */
 char *sql_name(const char *sql, const sql_words *words);
 void sql_out_of_memory(sql_conn *conn);
 

@@ -112,7 +112,8 @@ void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena
 }
 
 /* A session's locks, or a token's sessions: one row, or none. */
-static void count_one(sql_conn *conn, int which, const char *id, hf_op *op, int64_t now_us)
+static void sql_query_count_one(sql_conn *conn, int which, const char *id, hf_op *op,
+                                int64_t now_us)
 {
     hf_stmt *stmt = sql_stmt(conn, which);
     if (stmt == NULL)
@@ -156,14 +157,14 @@ void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *a
                   int64_t now_us)
 {
     if (op->target != NULL)
-        count_one(conn, ask->count_session, op->target, op, now_us);
+        sql_query_count_one(conn, ask->count_session, op->target, op, now_us);
     else if (hf_slice_of(op->caller).size > 0)
-        count_one(conn, ask->count_token, op->caller, op, now_us);
+        sql_query_count_one(conn, ask->count_token, op->caller, op, now_us);
     else
         sql_query_count_all(conn, ask, op, arena, now_us);
 }
 
-static void read_event(hf_stmt *stmt, hf_event *out)
+static void sql_query_read_event(hf_stmt *stmt, hf_event *out)
 {
     char kind[32];
     out->seq = hf_stmt_column_int(stmt, 0);
@@ -189,7 +190,7 @@ void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *
     hf_stmt_int(stmt, 1, op->after_seq);
     hf_stmt_int(stmt, 2, (int64_t)sql_query_limit_of(op));
     while (sql_next(conn, stmt))
-        read_event(stmt, &events[count++]);
+        sql_query_read_event(stmt, &events[count++]);
     op->answer.events = count == 0 ? NULL : events;
     op->answer.events_count = count;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Installing into a database server: texts with their words filled in, and the sentences for what
+/* Installing into a database: texts with their words filled in, and the sentences for what
  * stands in the way. */
 #include "store/sql_schema.h"
 
@@ -91,12 +91,51 @@ hf_status schema_print(const hf_install_order *order, hf_buffer *text, hf_error 
     return HF_OK;
 }
 
-hf_status schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **out, hf_error *err)
+static hf_status sql_schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **out,
+                                    hf_error *err)
 {
     hf_db_options options = {
         .timeout_us = CONNECT_US, .pooler = url->pooler, .password = url->password};
     *out = NULL;
     return hf_db_connect(driver, url->url, &options, out, err);
+}
+
+hf_status schema_read_url(const char *scheme, const char *rest, hf_url *out, hf_error *err)
+{
+    hf_buffer whole = {0};
+    hf_buffer_print(&whole, "%s:%s", scheme, rest);
+    char *text = hf_buffer_take(&whole);
+    hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, out, err);
+    hf_url_wipe(text);
+    return status;
+}
+
+static hf_status sql_schema_carry_out(const schema_kind *kind, const hf_install_order *order,
+                                      const hf_url *url, const char *role, hf_error *err)
+{
+    hf_db *db = NULL;
+    hf_status status = sql_schema_connect(kind->driver, url, &db, err);
+    if (status == HF_OK)
+        status = order->remove ? kind->uninstall(db, url->names, order->force, err)
+                               : kind->upgrade(db, url->names, kind->schema, role, err);
+    hf_db_close(db);
+    return status;
+}
+
+hf_status schema_install(const schema_kind *kind, const char *rest, const hf_install_order *order,
+                         hf_error *err)
+{
+    hf_url url = {0};
+    char *role = NULL;
+    hf_status status = schema_read_url(kind->scheme, rest, &url, err);
+    if (status == HF_OK && order->role != NULL)
+        status = kind->quote_role(order->role, &role, err);
+    if (status == HF_OK)
+        status = order->print ? kind->print(order, url.names, role, err)
+                              : sql_schema_carry_out(kind, order, &url, role, err);
+    hf_free(role);
+    hf_url_done(&url);
+    return status;
 }
 
 /* ---- sentences ---- */
@@ -122,7 +161,7 @@ hf_status schema_refuse_newer(hf_db *db, int version, int known, hf_error *err)
         hf_db_path(db), version, known);
 }
 
-hf_status schema_refuse_older(hf_db *db, int version, int known, hf_error *err)
+static hf_status sql_schema_refuse_older(hf_db *db, int version, int known, hf_error *err)
 {
     return hf_fail(
         err, HF_UNAVAILABLE,
@@ -159,7 +198,7 @@ hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err)
                    sql_schema_place(db, names, where));
 }
 
-hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err)
+static hf_status sql_schema_refuse_missing(hf_db *db, const char *names, hf_error *err)
 {
     char where[PLACE_SIZE];
     return hf_fail(
@@ -231,4 +270,13 @@ hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool rem
         "This account may not make the tables of holdfast in %s; an administrator makes them with "
         "'holdfast install URL'. (%s)",
         sql_schema_place(db, names, where), said);
+}
+
+hf_status schema_upgrade_or_refuse(const schema_kind *kind, hf_db *db, const char *names,
+                                   int version, bool may_install, hf_error *err)
+{
+    if (may_install)
+        return kind->upgrade(db, names, kind->schema, NULL, err);
+    return version == 0 ? sql_schema_refuse_missing(db, names, err)
+                        : sql_schema_refuse_older(db, version, kind->schema->count, err);
 }

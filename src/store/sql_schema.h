@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Installing holdfast's tables into a database server, upgrading and removing them: what PostgreSQL
+/* Installing holdfast's tables into a database, upgrading and removing them: what PostgreSQL
  * and MySQL have in common, and what their stores call. A version of the tables is a step from the
  * one before; a program one version behind the tables still works with them, so that programs can
  * be upgraded one by one. */
@@ -30,14 +30,6 @@ hf_status mysql_install(const char *rest, const hf_install_order *order, hf_erro
  * the connection and no statement fails a transaction: it may be in an application's. */
 hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
 hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
-
-/* Takes the steps that are missing, makes the surface anew and lets the role use it all (SQL for
- * it, quoted; NULL: nobody). On PostgreSQL in one transaction; on MySQL, which has none for this,
- * so that it can be run again after an interruption. */
-hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
-                                  const char *role, hf_error *err);
-hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
-                               hf_error *err);
 
 /* ---- what they share ---- */
 
@@ -72,16 +64,39 @@ hf_status schema_check_role(const char *role, hf_error *err);
 /* Hands the text to the order's sink, and frees it. */
 hf_status schema_print(const hf_install_order *order, hf_buffer *text, hf_error *err);
 
-/* Connects as the URL says, for as long as installing may take. */
-hf_status schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **out, hf_error *err);
+/* Reads "SCHEME:REST". hf_url_done it, whatever comes of it. */
+hf_status schema_read_url(const char *scheme, const char *rest, hf_url *out, hf_error *err);
+
+/* What differs between databases when tables are installed. */
+typedef struct schema_kind {
+    const char *scheme;
+    const hf_db_driver *driver;
+    const sql_schema *schema;
+    /* the name of an account as SQL for it; hf_free it */
+    hf_status (*quote_role)(const char *role, char **out, hf_error *err);
+    hf_status (*print)(const hf_install_order *order, const char *names, const char *role,
+                       hf_error *err);
+    /* Takes the steps that are missing, makes the surface anew and lets the role use it all (SQL
+     * for it, quoted; NULL: nobody). On PostgreSQL in one transaction; on MySQL, which has none for
+     * this, so that it can be run again after an interruption. */
+    hf_status (*upgrade)(hf_db *db, const char *names, const sql_schema *to, const char *role,
+                         hf_error *err);
+    hf_status (*uninstall)(hf_db *db, const char *names, bool force, hf_error *err);
+} schema_kind;
+
+/* ops->install. */
+hf_status schema_install(const schema_kind *kind, const char *rest, const hf_install_order *order,
+                         hf_error *err);
+
+/* Tables of an older version, or none (0), are upgraded if `may_install`, else refused. */
+hf_status schema_upgrade_or_refuse(const schema_kind *kind, hf_db *db, const char *names,
+                                   int version, bool may_install, hf_error *err);
 
 /* Sentences. `table` is complete with its schema or prefix. */
 hf_status schema_refuse_newer(hf_db *db, int version, int known, hf_error *err);
-hf_status schema_refuse_older(hf_db *db, int version, int known, hf_error *err);
 hf_status schema_refuse_version(hf_db *db, const char *table, hf_error *err);
 hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err);
 hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err);
-hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_account(hf_db *db, const char *names, const char *account, hf_error *err);
 hf_status schema_refuse_live(hf_db *db, const char *count, hf_error *err);
 

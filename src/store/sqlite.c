@@ -305,15 +305,15 @@ static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
                        : reads       ? sqlite_transact(store, conn, batch, true, false, err)
                                      : execute_write(store, batch, err);
     pthread_mutex_unlock(&conn->mutex);
-    if (batch->together && status == HF_UNAVAILABLE && !store->broken)
+    if (batch->grouped && status == HF_UNAVAILABLE && !store->broken)
         return HF_RETRY; /* on a full disk one release may find room where many do not */
     return status;
 }
 
 static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
 {
-    hf_together *together = ((sqlite_store *)base)->together;
-    return together != NULL ? hf_together_execute(together, base, batch, err)
+    hf_group_commit *together = ((sqlite_store *)base)->together;
+    return together != NULL ? hf_group_commit_execute(together, base, batch, err)
                             : execute_one(base, batch, err);
 }
 
@@ -332,7 +332,7 @@ static void close_sqlite(hf_store *base)
     sqlite_store *store = (sqlite_store *)base;
     if (should_leave_all_in_file(store))
         checkpoint_now(store, false);
-    hf_together_free(store->together);
+    hf_group_commit_free(store->together);
     sql_conn_done(&store->writer);
     sql_conn_done(&store->reader);
     pthread_mutex_destroy(&store->writer.mutex);
@@ -490,8 +490,8 @@ static hf_status try_open(const char *rest, bool make, hf_store **out, hf_error 
     if (status == HF_OK)
         status = open_files(store, make, err);
     if (status == HF_OK)
-        status = hf_together_new(
-            &(hf_together_rule){.execute = execute_one, .at_once = 1, .in_turn = true},
+        status = hf_group_commit_new(
+            &(hf_group_commit_rule){.execute = execute_one, .at_once = 1, .in_turn = true},
             &store->together, err);
     if (status != HF_OK) {
         close_sqlite(&store->base);

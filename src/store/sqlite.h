@@ -5,10 +5,10 @@
 
 #include "db/sqlite.h"
 #include "sql/sqlite_statements.h"
+#include "store/group_commit.h"
 #include "store/sql_conn.h"
 #include "store/store.h"
 #include "store/sweep.h"
-#include "store/together.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -22,10 +22,10 @@ typedef struct sqlite_store {
     char path[PATH_MAX];
     char names[SQLITE_NAMES_MAX];
     sql_conn writer;
-    sql_conn reader;       /* unused when wrapped */
-    hf_together *together; /* of threads that share it; NULL when wrapped */
-    bool wrapped;          /* the application's own handle */
-    atomic_bool broken;    /* a sync failed: nothing more is acknowledged until it is opened anew */
+    sql_conn reader;           /* unused when wrapped */
+    hf_group_commit *together; /* of threads that share it; NULL when wrapped */
+    bool wrapped;              /* the application's own handle */
+    atomic_bool broken; /* a sync failed: nothing more is acknowledged until it is opened anew */
     /* the disk is full and the reserve given up: what needs room is refused */
     bool low;
     int synced;   /* the writer's sync level: 1 normal, 2 full, 0 not set yet */

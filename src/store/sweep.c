@@ -14,7 +14,7 @@ typedef struct sweeper {
     size_t swept;
 } sweeper;
 
-static hf_status end_dead(sweeper *s, hf_error *err)
+static hf_status sweep_end_dead(sweeper *s, hf_error *err)
 {
     while (s->budget > 0) {
         if (!hf_rows_reset(s->rows, s->budget < 64 ? s->budget : 64))
@@ -36,7 +36,7 @@ static hf_status end_dead(sweeper *s, hf_error *err)
     return HF_OK;
 }
 
-static hf_status end_spent(sweeper *s, hf_error *err)
+static hf_status sweep_end_spent(sweeper *s, hf_error *err)
 {
     if (s->budget == 0)
         return HF_OK;
@@ -66,7 +66,7 @@ static hf_status end_spent(sweeper *s, hf_error *err)
     return HF_OK;
 }
 
-static hf_status drop_old(sweeper *s, hf_error *err)
+static hf_status sweep_drop_old(sweeper *s, hf_error *err)
 {
     int64_t before_us = s->now_us - HF_KEEP_US;
     size_t dropped = 0;
@@ -110,8 +110,8 @@ typedef struct walk {
     int64_t stop_us;   /* it stops at one that is younger */
 } walk;
 
-static hf_status walk_events(sweeper *s, const walk *by, hf_sweep_events *over,
-                             hf_event_marks *marks, bool *stopped, hf_error *err)
+static hf_status sweep_walk_events(sweeper *s, const walk *by, hf_sweep_events *over,
+                                   hf_event_marks *marks, bool *stopped, hf_error *err)
 {
     size_t gone = 0, looked = 0;
     over->limit = s->budget;
@@ -156,13 +156,13 @@ static hf_status sweep_drop_events(sweeper *s, const hf_op *op, bool *end, hf_er
     int64_t before_us = s->now_us - op->keep_events_us, swept = marks.swept,
             audit_us = op->keep_forced_us == 0 ? INT64_MIN : s->now_us - op->keep_forced_us;
     if (op->keep_forced_us != 0)
-        status = walk_events(
+        status = sweep_walk_events(
             s, &(walk){INT64_MIN, audit_us, audit_us},
             &(hf_sweep_events){.before = swept < marks.last ? swept : marks.last, .events = events},
             &marks, &stopped, err);
     *end = stopped;
     if (status == HF_OK && s->budget > 0) {
-        status = walk_events(
+        status = sweep_walk_events(
             s, &(walk){before_us, audit_us, before_us},
             &(hf_sweep_events){.after = swept - 1, .before = marks.last, .events = events}, &marks,
             &stopped, err);
@@ -178,11 +178,11 @@ hf_status hf_sweep(void *context, const hf_sweep_ops *ops, hf_rows *rows, hf_op 
 {
     sweeper s = {context, ops, rows, now_us, op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit, 0};
     bool end = false, events_end = false;
-    hf_status status = end_dead(&s, err);
+    hf_status status = sweep_end_dead(&s, err);
     if (status == HF_OK)
-        status = end_spent(&s, err);
+        status = sweep_end_spent(&s, err);
     if (status == HF_OK)
-        status = drop_old(&s, err);
+        status = sweep_drop_old(&s, err);
     if (status == HF_OK)
         status = sweep_drop_events(&s, op, &events_end, err);
     if (status == HF_OK)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* P2, P8, P11 */
-static void a_grant_says_who_what_since_when_and_until_when(world *w)
+static void a_grant_says_who_what_since_when_and_until_when(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     clock_forward(w, MINUTE);
@@ -29,17 +29,17 @@ static void a_grant_says_who_what_since_when_and_until_when(world *w)
     expect_int(got->now_us, w->now_us);
 }
 
-static void without_a_ttl_a_lock_lasts_as_long_as_its_session(world *w)
+static void without_a_ttl_a_lock_lasts_as_long_as_its_session(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     clock_forward(w, MINUTE);
     const hf_answer *got = done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     expect_int(got->locks[0].ends_us, 0);
-    expect_int(got->locks[0].expires_us, WORLD_BEGINS_US + HOUR);
+    expect_int(got->locks[0].expires_us, FIXTURE_BEGINS_US + HOUR);
     expect_text(got->locks[0].purpose, "");
 }
 
-static void the_earlier_bound_is_told(world *w)
+static void the_earlier_bound_is_told(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     const hf_answer *got = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR);
@@ -51,7 +51,7 @@ static void the_earlier_bound_is_told(world *w)
                w->now_us + MINUTE);
 }
 
-static void a_grant_leaves_one_event(world *w)
+static void a_grant_leaves_one_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     news_skip(w);
@@ -69,7 +69,7 @@ static void a_grant_leaves_one_event(world *w)
 }
 
 /* P1, P3, P13 */
-static void a_held_lock_is_refused_and_the_holder_is_named(world *w)
+static void a_held_lock_is_refused_and_the_holder_is_named(fixture *w)
 {
     hf_credentials bob = person(w, "bob", "Bob Smith"), alice = person(w, "alice", "Alice Chen");
     const hf_answer *got =
@@ -89,7 +89,7 @@ static void a_held_lock_is_refused_and_the_holder_is_named(world *w)
     refused(w, HF_LOCKED, ACQUIRE, BY(alice), ON("policy", "12345"), .mode = HF_SHARED);
 }
 
-static void a_refusal_leaves_no_event(world *w)
+static void a_refusal_leaves_no_event(fixture *w)
 {
     hf_credentials bob = person(w, "bob", "Bob Smith"), alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
@@ -99,14 +99,14 @@ static void a_refusal_leaves_no_event(world *w)
 }
 
 /* P1: two tabs of one person are two sessions. */
-static void two_sessions_of_one_user_exclude_each_other(world *w)
+static void two_sessions_of_one_user_exclude_each_other(fixture *w)
 {
     hf_credentials tab1 = person(w, "alice", "Alice Chen"), tab2 = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(tab1), ON("policy", "1"));
     refused(w, HF_LOCKED, ACQUIRE, BY(tab2), ON("policy", "1"));
 }
 
-static void different_resources_do_not_disturb_each_other(world *w)
+static void different_resources_do_not_disturb_each_other(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -116,7 +116,7 @@ static void different_resources_do_not_disturb_each_other(world *w)
 }
 
 /* P1: of two in one batch the first wins. */
-static void two_sessions_race_for_one_lock_and_exactly_one_wins(world *w)
+static void two_sessions_race_for_one_lock_and_exactly_one_wins(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_batch *race = batch_of(w, 2);
@@ -130,7 +130,7 @@ static void two_sessions_race_for_one_lock_and_exactly_one_wins(world *w)
 }
 
 /* P5 */
-static void acquiring_what_you_hold_is_harmless(world *w)
+static void acquiring_what_you_hold_is_harmless(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_lock first =
@@ -157,7 +157,7 @@ static void acquiring_what_you_hold_is_harmless(world *w)
 }
 
 /* P5 */
-static void asking_shared_does_not_weaken_exclusive(world *w)
+static void asking_shared_does_not_weaken_exclusive(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_lock first = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0];
@@ -169,7 +169,7 @@ static void asking_shared_does_not_weaken_exclusive(world *w)
 }
 
 /* P7: only a beat renews. */
-static void acquiring_does_not_count_as_a_beat(world *w)
+static void acquiring_does_not_count_as_a_beat(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     clock_forward(w, 30 * SECOND);
@@ -180,7 +180,7 @@ static void acquiring_does_not_count_as_a_beat(world *w)
     refused(w, HF_EXPIRED, ACQUIRE, BY(alice), ON("policy", "1"));
 }
 
-static void release_then_another_acquires(world *w)
+static void release_then_another_acquires(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -191,7 +191,7 @@ static void release_then_another_acquires(world *w)
     expect_text(got->locks[0].session, bob.id);
 }
 
-static void holds_tells_whether_and_by_which_grant(world *w)
+static void holds_tells_whether_and_by_which_grant(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     refused(w, HF_NOT_HELD, HOLDS, BY(alice), ON("policy", "1"));

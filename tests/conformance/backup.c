@@ -10,19 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void backup_to(world *w, const char *path)
+static void backup_to(fixture *w, const char *path)
 {
     hf_error err = {0};
     expect(HF_OK, hf_store_backup(w->store, path, &err), err);
 }
 
-static void backup_restore_from(world *w, const char *path)
+static void backup_restore_from(fixture *w, const char *path)
 {
     hf_error err = {0};
     expect(HF_OK, hf_store_restore(w->store, path, true, &err), err);
 }
 
-static void a_backup_is_a_store_with_the_same_in_it(world *w)
+static void a_backup_is_a_store_with_the_same_in_it(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .purpose = "renewal");
@@ -43,10 +43,10 @@ static void a_backup_is_a_store_with_the_same_in_it(world *w)
     done(w, HOLDS, BY(alice), ON("policy", "1"));
     w->store = live;
     hf_store_close(copy);
-    place_discard(w->at, url);
+    test_store_discard(w->at, url);
 }
 
-static void a_backup_does_not_write_over_a_file(world *w)
+static void a_backup_does_not_write_over_a_file(fixture *w)
 {
     char path[HF_URL_MAX];
     scratch_path(".backup", path);
@@ -64,7 +64,7 @@ static void a_backup_does_not_write_over_a_file(world *w)
     expect(HF_INVALID, hf_store_backup(w->store, "", &err), err);
 }
 
-static void a_restore_brings_back_what_was(world *w)
+static void a_restore_brings_back_what_was(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -87,7 +87,7 @@ static void a_restore_brings_back_what_was(world *w)
     unlink(path);
 }
 
-static void a_restore_takes_no_lock_away_unless_it_is_told_to(world *w)
+static void a_restore_takes_no_lock_away_unless_it_is_told_to(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     char path[HF_URL_MAX];
@@ -111,7 +111,7 @@ static void a_restore_takes_no_lock_away_unless_it_is_told_to(world *w)
 /* What someone else does as soon as the restore asks what time it is, for its look at the locks. */
 static struct meddling {
     int64_t (*wall_us)(void);
-    world *w;
+    fixture *w;
     hf_store *by;
     hf_op op;
     hf_status came_to;
@@ -127,7 +127,7 @@ static int64_t backup_meddle(void)
     return meddling.wall_us();
 }
 
-static void no_lock_is_taken_between_the_look_for_locks_and_the_restore(world *w)
+static void no_lock_is_taken_between_the_look_for_locks_and_the_restore(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     char path[HF_URL_MAX];
@@ -146,7 +146,7 @@ static void no_lock_is_taken_between_the_look_for_locks_and_the_restore(world *w
 }
 
 /* P8 */
-static void fences_do_not_go_back_with_a_restore(world *w)
+static void fences_do_not_go_back_with_a_restore(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "old"));
@@ -167,7 +167,7 @@ static void fences_do_not_go_back_with_a_restore(world *w)
 }
 
 /* In one step or not at all. */
-static void a_restore_from_what_is_no_backup_changes_nothing(world *w)
+static void a_restore_from_what_is_no_backup_changes_nothing(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -195,7 +195,7 @@ static void a_restore_from_what_is_no_backup_changes_nothing(world *w)
 
 /* P8: what a sweep has forgotten is not granted anew with a fence that was given before, wherever
  * the backup goes. */
-static void fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clock(world *w)
+static void fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clock(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t given = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -207,21 +207,21 @@ static void fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clo
     backup_to(w, path);
     hf_error err = {0};
     hf_store *first = w->store, *fresh = NULL;
-    place_fresh(w->at, url);
+    test_store_url(w->at, url);
     expect(HF_OK, hf_store_open(url, &fresh, &err), err);
     w->store = fresh;
-    clock_set(w, WORLD_BEGINS_US - DAY);
+    clock_set(w, FIXTURE_BEGINS_US - DAY);
     backup_restore_from(w, path);
     hf_credentials bob = person(w, "bob", "Bob Smith");
     expect_true(done(w, ACQUIRE, BY(bob), ON("policy", "1"))->locks[0].fence > given);
     w->store = first;
     hf_store_close(fresh);
-    place_discard(w->at, url);
+    test_store_discard(w->at, url);
     unlink(path);
 }
 
 /* A secret that got about does not come back with an old backup. */
-static void a_token_that_was_revoked_stays_revoked(world *w)
+static void a_token_that_was_revoked_stays_revoked(fixture *w)
 {
     static const unsigned char kept[32] = {1}, revoked[32] = {2}, later[32] = {3};
     static const char *const ids[] = {"00000000000000000000000000000001",
@@ -245,7 +245,7 @@ static void a_token_that_was_revoked_stays_revoked(world *w)
 
 /* Events that were removed before the backup was made are missing after it, too; and sweeping goes
  * on. */
-static void a_restored_store_tells_which_events_are_missing(world *w)
+static void a_restored_store_tells_which_events_are_missing(fixture *w)
 {
     char path[HF_URL_MAX], url[HF_URL_MAX];
     for (int i = 0; i < 5; i++)
@@ -258,7 +258,7 @@ static void a_restored_store_tells_which_events_are_missing(world *w)
     backup_to(w, path);
     hf_error err = {0};
     hf_store *first = w->store, *fresh = NULL;
-    place_fresh(w->at, url);
+    test_store_url(w->at, url);
     expect(HF_OK, hf_store_open(url, &fresh, &err), err);
     w->store = fresh;
     clock_set(w, w->now_us);
@@ -269,7 +269,7 @@ static void a_restored_store_tells_which_events_are_missing(world *w)
     expect_int(done(w, EVENTS)->events_count, 2);
     w->store = first;
     hf_store_close(fresh);
-    place_discard(w->at, url);
+    test_store_discard(w->at, url);
     unlink(path);
 }
 

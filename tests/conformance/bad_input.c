@@ -13,11 +13,11 @@ static const int64_t bad_durations[] = {
     HF_DURATION_MIN_US - 1,
     HF_DURATION_MAX_US + 1,
     INT64_MAX,
-    INT64_MAX - WORLD_BEGINS_US,
+    INT64_MAX - FIXTURE_BEGINS_US,
 };
 enum { BAD_DURATIONS = sizeof bad_durations / sizeof *bad_durations };
 
-static void a_bad_ttl_is_refused(world *w)
+static void a_bad_ttl_is_refused(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "held"));
@@ -33,7 +33,7 @@ static void a_bad_ttl_is_refused(world *w)
     }
 }
 
-static void a_bad_idle_bound_is_refused(world *w)
+static void a_bad_idle_bound_is_refused(fixture *w)
 {
     hf_credentials alice = draw(w);
     for (size_t i = 0; i < BAD_DURATIONS; i++)
@@ -41,7 +41,7 @@ static void a_bad_idle_bound_is_refused(world *w)
                 .idle_us = bad_durations[i]);
 }
 
-static void the_shortest_and_longest_durations_are_taken(world *w)
+static void the_shortest_and_longest_durations_are_taken(fixture *w)
 {
     hf_credentials brief = person_idle(w, "alice", NULL, HF_DURATION_MIN_US);
     hf_credentials lasting = person_idle(w, "bob", NULL, HF_DURATION_MAX_US);
@@ -55,7 +55,7 @@ static void the_shortest_and_longest_durations_are_taken(world *w)
          .ttl_max_us = HF_DURATION_MAX_US);
 }
 
-static void an_unknown_mode_is_refused(world *w)
+static void an_unknown_mode_is_refused(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     static const int bad[] = {HF_MODE_COUNT, -1, 7, 1000000};
@@ -63,7 +63,7 @@ static void an_unknown_mode_is_refused(world *w)
         refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .mode = (hf_mode)bad[i]);
 }
 
-static void an_unknown_policy_is_refused(world *w)
+static void an_unknown_policy_is_refused(fixture *w)
 {
     static const int bad[] = {HF_POLICY_NONE, HF_POLICY_COUNT, -1, 1000000};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -71,7 +71,7 @@ static void an_unknown_policy_is_refused(world *w)
     refused(w, HF_NOT_FOUND, TYPE_GET, .type = "policy");
 }
 
-static void what_is_missing_is_said(world *w)
+static void what_is_missing_is_said(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), fresh = draw(w);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -101,7 +101,7 @@ static void what_is_missing_is_said(world *w)
     refused(w, HF_INVALID, LIST, .type = "Not A Type");
 }
 
-static void a_negative_fence_is_refused(world *w)
+static void a_negative_fence_is_refused(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -115,7 +115,7 @@ static void a_negative_fence_is_refused(world *w)
 }
 
 /* P13: the sentence says what is wrong, in words. */
-static void a_refusal_says_what_is_wrong(world *w)
+static void a_refusal_says_what_is_wrong(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     expect_contains(
@@ -133,7 +133,7 @@ static void a_refusal_says_what_is_wrong(world *w)
 }
 
 /* P11: near the end of time nothing overflows. */
-static void the_end_of_time_is_no_trouble(world *w)
+static void the_end_of_time_is_no_trouble(fixture *w)
 {
     clock_set(w, INT64_MAX - HOUR);
     hf_credentials alice = draw(w);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void a_batch_has_room_for_one_to_the_limit(world *w)
+static void a_batch_has_room_for_one_to_the_limit(fixture *w)
 {
     (void)w;
     hf_error err = {0};
@@ -30,7 +30,7 @@ static void a_batch_has_room_for_one_to_the_limit(world *w)
     hf_batch_free(NULL);
 }
 
-static void a_full_batch_is_executed_at_once(world *w)
+static void a_full_batch_is_executed_at_once(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     static char ids[HF_BATCH_OPS_MAX][8];
@@ -46,7 +46,7 @@ static void a_full_batch_is_executed_at_once(world *w)
     expect_int(done(w, RELEASE_ALL, BY(alice))->locks_count, HF_BATCH_OPS_MAX);
 }
 
-static void a_full_run_with_its_last_blocked_leaves_nothing(world *w)
+static void a_full_run_with_its_last_blocked_leaves_nothing(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(bob), ON("policy", "1023"));
@@ -65,7 +65,7 @@ static void a_full_run_with_its_last_blocked_leaves_nothing(world *w)
 }
 
 /* A refusal is an answer and does not fail its neighbours. */
-static void a_refusal_does_not_disturb_its_neighbours(world *w)
+static void a_refusal_does_not_disturb_its_neighbours(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    nobody = draw(w);
@@ -90,7 +90,7 @@ static void a_refusal_does_not_disturb_its_neighbours(world *w)
     expect_int(done(w, LIST)->locks_count, 2);
 }
 
-static void the_same_batch_can_be_executed_again(world *w)
+static void the_same_batch_can_be_executed_again(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_batch *batch = batch_of(w, 2);
@@ -103,7 +103,7 @@ static void the_same_batch_can_be_executed_again(world *w)
     expect_int(answer(batch, 1, HF_OK)->locks_count, 1);
 }
 
-static void the_answers_carry_the_time_they_were_judged_at(world *w)
+static void the_answers_carry_the_time_they_were_judged_at(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     clock_forward(w, 1234567);
@@ -117,7 +117,7 @@ static void the_answers_carry_the_time_they_were_judged_at(world *w)
         expect_int(hf_batch_op(batch, i)->answer.now_us, w->now_us);
 }
 
-static void what_stands_alone_is_refused_beside_others(world *w)
+static void what_stands_alone_is_refused_beside_others(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     static const hf_op_kind alone[] = {HF_OP_TYPE_SET, HF_OP_TYPES, HF_OP_LIST, HF_OP_SESSIONS,
@@ -142,7 +142,7 @@ static void what_stands_alone_is_refused_beside_others(world *w)
         }
 }
 
-static void a_link_to_nothing_is_invalid(world *w)
+static void a_link_to_nothing_is_invalid(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     char *before = snapshot(w);
@@ -152,7 +152,7 @@ static void a_link_to_nothing_is_invalid(world *w)
     unchanged(w, before);
 }
 
-static void every_kind_has_a_name_of_its_own(world *w)
+static void every_kind_has_a_name_of_its_own(fixture *w)
 {
     (void)w;
     for (int i = 0; i < HF_OP_KINDS; i++) {

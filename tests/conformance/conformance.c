@@ -15,15 +15,15 @@ static const suite_theme *const themes[] = {
 /* One test on one store: what cmocka carries through setup, test and teardown. */
 typedef struct turn {
     const suite_test *test;
-    const place *at;
-    world *w;
+    const test_store *at;
+    fixture *w;
     char name[160];
 } turn;
 
 static int conformance_begin(void **state)
 {
     turn *it = *state;
-    it->w = world_open(it->at);
+    it->w = fixture_open(it->at);
     return 0;
 }
 
@@ -36,19 +36,19 @@ static void conformance_go(void **state)
 static int conformance_end(void **state)
 {
     turn *it = *state;
-    world_close(it->w);
+    fixture_close(it->w);
     it->w = NULL;
     return 0;
 }
 
-static bool conformance_fits(const suite_test *test, const place *at)
+static bool conformance_fits(const suite_test *test, const test_store *at)
 {
     return test->needs == ANY_STORE || (test->needs == KEEPING_STORE && at->keeps) ||
            (test->needs == FILE_STORE && at->own_file);
 }
 
 /* The tests of a theme that this store and the argument ask for; both arrays have room for all. */
-static size_t conformance_choose(const suite_theme *theme, const place *at, const char *part,
+static size_t conformance_choose(const suite_theme *theme, const test_store *at, const char *part,
                                  turn *turns, struct CMUnitTest *units)
 {
     size_t count = 0;
@@ -66,7 +66,7 @@ static size_t conformance_choose(const suite_theme *theme, const place *at, cons
     return count;
 }
 
-static int run_theme(const suite_theme *theme, const place *at, const char *part)
+static int run_theme(const suite_theme *theme, const test_store *at, const char *part)
 {
     turn *turns = calloc(theme->count, sizeof *turns);
     struct CMUnitTest *units = calloc(theme->count, sizeof *units);
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 {
     size_t count = 0;
     int failed = 0;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count; i++)
         for (size_t t = 0; t < sizeof themes / sizeof *themes; t++)
             failed += run_theme(themes[t], &all[i], argc > 1 ? argv[1] : NULL) != 0;

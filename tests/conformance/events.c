@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void events_come_in_the_order_of_what_happened(world *w)
+static void events_come_in_the_order_of_what_happened(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
@@ -37,7 +37,7 @@ static void events_come_in_the_order_of_what_happened(world *w)
     expect_int(all->last_seq, all->events[all->events_count - 1].seq);
 }
 
-static void pages_of_events_cover_all_exactly_once(world *w)
+static void pages_of_events_cover_all_exactly_once(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     for (int i = 0; i < 5; i++) {
@@ -63,7 +63,7 @@ static void pages_of_events_cover_all_exactly_once(world *w)
     }
 }
 
-static void nothing_comes_after_the_last_event(world *w)
+static void nothing_comes_after_the_last_event(fixture *w)
 {
     expect_int(done(w, EVENTS)->events_count, 0);
     person(w, "alice", "Alice Chen");
@@ -76,7 +76,7 @@ static void nothing_comes_after_the_last_event(world *w)
     expect_text(next->events[0].user, "bob");
 }
 
-static void what_changes_nothing_leaves_no_event(world *w)
+static void what_changes_nothing_leaves_no_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -100,7 +100,7 @@ static void what_changes_nothing_leaves_no_event(world *w)
 }
 
 /* P2: an event tells the same as the answer did. */
-static void an_event_carries_the_reason_for_what_happened(world *w)
+static void an_event_carries_the_reason_for_what_happened(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     news_skip(w);
@@ -112,7 +112,7 @@ static void an_event_carries_the_reason_for_what_happened(world *w)
     expect_text(news(w, 1)->reason, "no answer");
 }
 
-static void events_of_one_batch_keep_its_order(world *w)
+static void events_of_one_batch_keep_its_order(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     static char ids[50][8];
@@ -128,12 +128,12 @@ static void events_of_one_batch_keep_its_order(world *w)
         expect_text(events[i].resource.id, ids[i]);
 }
 
-static void events_survive_closing_and_opening_the_store(world *w)
+static void events_survive_closing_and_opening_the_store(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     char *before = snapshot(w);
-    world_reopen(w);
+    fixture_reopen(w);
     unchanged(w, before);
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     const hf_answer *all = done(w, EVENTS);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* P7 */
-static void a_lock_dies_with_its_session_at_exactly_the_idle_bound(world *w)
+static void a_lock_dies_with_its_session_at_exactly_the_idle_bound(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
                    bob = person(w, "bob", "Bob Smith");
@@ -23,7 +23,7 @@ static void a_lock_dies_with_its_session_at_exactly_the_idle_bound(world *w)
 }
 
 /* P7 */
-static void a_lock_dies_at_exactly_its_absolute_bound_though_its_session_lives(world *w)
+static void a_lock_dies_at_exactly_its_absolute_bound_though_its_session_lives(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -43,7 +43,7 @@ static void a_lock_dies_at_exactly_its_absolute_bound_though_its_session_lives(w
 }
 
 /* P7: a beat does not move an absolute bound. */
-static void a_beat_does_not_move_an_absolute_bound(world *w)
+static void a_beat_does_not_move_an_absolute_bound(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     int64_t ends_us =
@@ -56,7 +56,7 @@ static void a_beat_does_not_move_an_absolute_bound(world *w)
 }
 
 /* P7 */
-static void a_beat_never_takes_again_what_was_lost(world *w)
+static void a_beat_never_takes_again_what_was_lost(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person(w, "bob", "Bob Smith");
@@ -68,7 +68,7 @@ static void a_beat_never_takes_again_what_was_lost(world *w)
 }
 
 /* P1, P2 */
-static void taking_over_a_dead_sessions_lock_leaves_an_expired_event(world *w)
+static void taking_over_a_dead_sessions_lock_leaves_an_expired_event(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -89,7 +89,7 @@ static void taking_over_a_dead_sessions_lock_leaves_an_expired_event(world *w)
 }
 
 /* P1 */
-static void every_dead_reader_is_stepped_over_at_once(world *w)
+static void every_dead_reader_is_stepped_over_at_once(fixture *w)
 {
     hf_credentials a = person_idle(w, "a", NULL, MINUTE), b = person_idle(w, "b", NULL, MINUTE);
     hf_credentials bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -104,7 +104,7 @@ static void every_dead_reader_is_stepped_over_at_once(world *w)
 }
 
 /* P6, P7 */
-static void the_old_holder_is_told_what_became_of_its_lock(world *w)
+static void the_old_holder_is_told_what_became_of_its_lock(fixture *w)
 {
     hf_credentials dead = person_idle(w, "alice", "Alice Chen", MINUTE);
     hf_credentials late = person_idle(w, "carol", "Carol Jones", HOUR),
@@ -127,7 +127,7 @@ static void the_old_holder_is_told_what_became_of_its_lock(world *w)
 
 /* P7: a lock past its own bound can be taken again by the session that had it: a new grant, not the
  * old one. */
-static void taking_again_after_the_bound_is_a_new_grant(world *w)
+static void taking_again_after_the_bound_is_a_new_grant(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_lock first = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0];
@@ -146,7 +146,7 @@ static void taking_again_after_the_bound_is_a_new_grant(world *w)
 }
 
 /* P7 */
-static void idle_death_frees_every_lock(world *w)
+static void idle_death_frees_every_lock(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -164,7 +164,7 @@ static void idle_death_frees_every_lock(world *w)
 }
 
 /* P7 */
-static void a_session_is_not_listed_from_its_bound_on(world *w)
+static void a_session_is_not_listed_from_its_bound_on(fixture *w)
 {
     person_idle(w, "alice", "Alice Chen", MINUTE);
     clock_forward(w, MINUTE - 1);

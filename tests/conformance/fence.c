@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static int64_t fence_grant(world *w, const hf_credentials *who, const char *id)
+static int64_t fence_grant(fixture *w, const hf_credentials *who, const char *id)
 {
     const hf_answer *got = done(w, ACQUIRE, BY(*who), ON("policy", id));
     expect_int(got->outcome, HF_GRANTED);
@@ -13,7 +13,7 @@ static int64_t fence_grant(world *w, const hf_credentials *who, const char *id)
 }
 
 /* P8 */
-static void the_first_fence_is_the_stores_time(world *w)
+static void the_first_fence_is_the_stores_time(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     expect_int(fence_grant(w, &alice, "1"), w->now_us);
@@ -22,7 +22,7 @@ static void the_first_fence_is_the_stores_time(world *w)
 }
 
 /* P8 */
-static void a_fence_is_one_more_or_the_time_whichever_is_larger(world *w)
+static void a_fence_is_one_more_or_the_time_whichever_is_larger(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t fence = fence_grant(w, &alice, "1");
@@ -34,7 +34,7 @@ static void a_fence_is_one_more_or_the_time_whichever_is_larger(world *w)
 }
 
 /* P8, P11 */
-static void a_fence_grows_though_the_clock_goes_back(world *w)
+static void a_fence_grows_though_the_clock_goes_back(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY);
     int64_t fence = fence_grant(w, &alice, "1");
@@ -47,7 +47,7 @@ static void a_fence_grows_though_the_clock_goes_back(world *w)
 }
 
 /* P8 */
-static void a_fence_grows_across_every_way_a_lock_ends(world *w)
+static void a_fence_grows_across_every_way_a_lock_ends(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY),
                    bob = person_idle(w, "bob", "Bob Smith", DAY);
@@ -71,7 +71,7 @@ static void a_fence_grows_across_every_way_a_lock_ends(world *w)
 }
 
 /* P8 */
-static void a_fence_grows_across_a_refused_run(world *w)
+static void a_fence_grows_across_a_refused_run(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t first = fence_grant(w, &alice, "1");
@@ -86,7 +86,7 @@ static void a_fence_grows_across_a_refused_run(world *w)
 }
 
 /* P8: sweeping the anchor of a free resource forgets its last fence; time has gone on by then. */
-static void a_fence_grows_across_the_sweep_of_its_anchor(world *w)
+static void a_fence_grows_across_the_sweep_of_its_anchor(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t first = fence_grant(w, &alice, "1");
@@ -98,20 +98,20 @@ static void a_fence_grows_across_the_sweep_of_its_anchor(world *w)
 }
 
 /* P8: also when the clock is set back after such a sweep. */
-static void a_fence_grows_though_its_anchor_was_swept_and_the_clock_goes_back(world *w)
+static void a_fence_grows_though_its_anchor_was_swept_and_the_clock_goes_back(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t first = fence_grant(w, &alice, "1");
     done(w, CLOSE, BY(alice));
     clock_forward(w, 3 * HF_KEEP_US);
     sweep_all(w, 0);
-    clock_set(w, WORLD_BEGINS_US - HOUR);
+    clock_set(w, FIXTURE_BEGINS_US - HOUR);
     hf_credentials bob = person(w, "bob", "Bob Smith");
     expect_true(fence_grant(w, &bob, "1") > first);
 }
 
 /* P8: also when an anchor whose fence is lower is swept after it. */
-static void a_fence_grows_though_a_lower_one_was_swept_last(world *w)
+static void a_fence_grows_though_a_lower_one_was_swept_last(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t low = fence_grant(w, &alice, "2");
@@ -121,26 +121,26 @@ static void a_fence_grows_though_a_lower_one_was_swept_last(world *w)
     done(w, CLOSE, BY(alice));
     clock_forward(w, 3 * HF_KEEP_US);
     sweep_all(w, 1);
-    clock_set(w, WORLD_BEGINS_US - HOUR);
+    clock_set(w, FIXTURE_BEGINS_US - HOUR);
     hf_credentials bob = person(w, "bob", "Bob Smith");
     expect_true(fence_grant(w, &bob, "1") > high);
     expect_true(fence_grant(w, &bob, "2") > low);
 }
 
 /* P8 */
-static void a_fence_grows_across_closing_and_opening_the_store(world *w)
+static void a_fence_grows_across_closing_and_opening_the_store(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY);
     int64_t first = fence_grant(w, &alice, "1");
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     w->now_us -= HOUR;
-    world_reopen(w);
+    fixture_reopen(w);
     expect_int(fence_grant(w, &alice, "1"), first + 1);
 }
 
 /* P8: fences of one resource say nothing about another's, but where those of rows that are gone
  * are the floor of all. */
-static void fences_of_different_resources_are_counted_apart(world *w)
+static void fences_of_different_resources_are_counted_apart(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     for (int i = 0; i < 5; i++) {
@@ -152,7 +152,7 @@ static void fences_of_different_resources_are_counted_apart(world *w)
 }
 
 /* P6: a fence of an earlier grant. */
-static void a_fence_of_an_earlier_grant_counts_nowhere(world *w)
+static void a_fence_of_an_earlier_grant_counts_nowhere(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t old = fence_grant(w, &alice, "1");
@@ -177,7 +177,7 @@ static void a_fence_of_an_earlier_grant_counts_nowhere(world *w)
 }
 
 /* P6: the right number in the wrong hands. */
-static void a_live_fence_of_someone_else_counts_nowhere(world *w)
+static void a_live_fence_of_someone_else_counts_nowhere(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t fence = fence_grant(w, &alice, "1");

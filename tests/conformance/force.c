@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* P6 */
-static void a_forced_release_records_who_when_and_why(world *w)
+static void a_forced_release_records_who_when_and_why(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -30,7 +30,7 @@ static void a_forced_release_records_who_when_and_why(world *w)
 }
 
 /* P6 */
-static void a_session_that_forces_is_the_actor(world *w)
+static void a_session_that_forces_is_the_actor(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -42,7 +42,7 @@ static void a_session_that_forces_is_the_actor(world *w)
     expect_text(done(w, BEAT, BY(alice))->lost[0].by, "bob");
 }
 
-static void an_actor_that_is_given_stands_before_the_sessions_user(world *w)
+static void an_actor_that_is_given_stands_before_the_sessions_user(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -53,7 +53,7 @@ static void an_actor_that_is_given_stands_before_the_sessions_user(world *w)
 }
 
 /* P6 */
-static void without_a_fence_all_holders_are_ended(world *w)
+static void without_a_fence_all_holders_are_ended(fixture *w)
 {
     hf_credentials people[3];
     for (int i = 0; i < 3; i++) {
@@ -69,7 +69,7 @@ static void without_a_fence_all_holders_are_ended(world *w)
 }
 
 /* P6 */
-static void with_a_fence_only_that_grant_is_ended(world *w)
+static void with_a_fence_only_that_grant_is_ended(fixture *w)
 {
     hf_credentials people[3];
     int64_t fences[3];
@@ -91,7 +91,7 @@ static void with_a_fence_only_that_grant_is_ended(world *w)
             .fence = fences[1]);
 }
 
-static void forcing_what_nobody_holds_is_not_held(world *w)
+static void forcing_what_nobody_holds_is_not_held(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why");
@@ -101,7 +101,7 @@ static void forcing_what_nobody_holds_is_not_held(world *w)
 }
 
 /* P6 */
-static void a_forced_release_needs_a_reason_and_someone_who_does_it(world *w)
+static void a_forced_release_needs_a_reason_and_someone_who_does_it(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -114,7 +114,7 @@ static void a_forced_release_needs_a_reason_and_someone_who_does_it(world *w)
 }
 
 /* One's own lock can be forced away too: an administrator's own session that hangs. */
-static void a_session_may_force_its_own_lock(world *w)
+static void a_session_may_force_its_own_lock(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -122,7 +122,7 @@ static void a_session_may_force_its_own_lock(world *w)
     expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 0);
 }
 
-static void the_victim_can_go_on_and_take_it_again(world *w)
+static void the_victim_can_go_on_and_take_it_again(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -134,7 +134,7 @@ static void the_victim_can_go_on_and_take_it_again(world *w)
 }
 
 /* P6: an actor of no letters is none; who did it is still recorded. */
-static void an_empty_actor_leaves_the_sessions_user_as_the_one_who_did_it(world *w)
+static void an_empty_actor_leaves_the_sessions_user_as_the_one_who_did_it(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), boss = person(w, "boss", "The Boss");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));

@@ -9,15 +9,16 @@
 
 enum { REMEMBERED = 16 };
 
-typedef void free_rows_end(world *w, const hf_credentials *alice, const hf_credentials *bob);
+typedef void free_rows_end(fixture *w, const hf_credentials *alice, const hf_credentials *bob);
 
-static void free_rows_release(world *w, const hf_credentials *alice, const hf_credentials *bob)
+static void free_rows_release(fixture *w, const hf_credentials *alice, const hf_credentials *bob)
 {
     (void)bob;
     done(w, RELEASE, BY(*alice), ON("policy", "1"), .request_id = "e1");
 }
 
-static void free_rows_release_two(world *w, const hf_credentials *alice, const hf_credentials *bob)
+static void free_rows_release_two(fixture *w, const hf_credentials *alice,
+                                  const hf_credentials *bob)
 {
     (void)bob;
     hf_batch *both = batch_of(w, 2);
@@ -28,18 +29,19 @@ static void free_rows_release_two(world *w, const hf_credentials *alice, const h
     answer(both, 1, HF_OK);
 }
 
-static void free_rows_release_all(world *w, const hf_credentials *alice, const hf_credentials *bob)
+static void free_rows_release_all(fixture *w, const hf_credentials *alice,
+                                  const hf_credentials *bob)
 {
     (void)bob;
     done(w, RELEASE_ALL, BY(*alice), .request_id = "e1");
 }
 
-static void free_rows_hand_over(world *w, const hf_credentials *alice, const hf_credentials *bob)
+static void free_rows_hand_over(fixture *w, const hf_credentials *alice, const hf_credentials *bob)
 {
     done(w, HAND_OVER, BY(*alice), ON("policy", "1"), .target = bob->id, .request_id = "e1");
 }
 
-static void free_rows_force(world *w, const hf_credentials *alice, const hf_credentials *bob)
+static void free_rows_force(fixture *w, const hf_credentials *alice, const hf_credentials *bob)
 {
     (void)alice;
     (void)bob;
@@ -51,7 +53,7 @@ static free_rows_end *const free_rows_ends[] = {free_rows_release, free_rows_rel
                                                 free_rows_force};
 
 /* Others take and release everything; a session ends, and its locks expire. */
-static void free_rows_use(world *w, const hf_credentials *other)
+static void free_rows_use(fixture *w, const hf_credentials *other)
 {
     static const char *const ids[] = {"1", "2"};
     for (int i = 0; i < 2; i++) {
@@ -63,7 +65,7 @@ static void free_rows_use(world *w, const hf_credentials *other)
     sweep_all(w, 0);
 }
 
-static void whatever_ended_a_hold_asked_again_ends_no_newer_one(world *w)
+static void whatever_ended_a_hold_asked_again_ends_no_newer_one(fixture *w)
 {
     if (!w->at->drops_free)
         return;
@@ -92,7 +94,7 @@ static void whatever_ended_a_hold_asked_again_ends_no_newer_one(world *w)
 }
 
 /* The last ends of a session are remembered, and no more; a run is one of them. */
-static void a_session_remembers_its_last_ends(world *w)
+static void a_session_remembers_its_last_ends(fixture *w)
 {
     if (!w->at->drops_free)
         return;
@@ -120,7 +122,7 @@ static void a_session_remembers_its_last_ends(world *w)
 }
 
 /* A run that is undone leaves no note: its releases are done when they are asked again. */
-static void a_run_that_was_undone_is_not_remembered(world *w)
+static void a_run_that_was_undone_is_not_remembered(fixture *w)
 {
     hf_credentials alice = person(w, "alice", NULL), bob = person(w, "bob", NULL);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -137,7 +139,7 @@ static void a_run_that_was_undone_is_not_remembered(world *w)
 
 /* ---- the rows themselves ---- */
 
-static int64_t free_rows_ask(world *w, const char *query)
+static int64_t free_rows_ask(fixture *w, const char *query)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
@@ -150,12 +152,12 @@ static int64_t free_rows_ask(world *w, const char *query)
     return number;
 }
 
-static void free_rows_expect(world *w, int64_t count)
+static void free_rows_expect(fixture *w, int64_t count)
 {
     expect_int(free_rows_ask(w, "SELECT count(*) FROM holdfast_resource"), count);
 }
 
-static void the_last_end_of_a_resource_takes_its_row(world *w)
+static void the_last_end_of_a_resource_takes_its_row(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", NULL, HOUR),
                    bob = person_idle(w, "bob", NULL, HOUR), carol = person(w, "carol", NULL);
@@ -188,7 +190,7 @@ static void the_last_end_of_a_resource_takes_its_row(world *w)
 }
 
 /* The trace of a forced release stays for a day, over later ends; what was saved stays for good. */
-static void a_trace_and_a_version_keep_the_row(world *w)
+static void a_trace_and_a_version_keep_the_row(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", NULL, 3 * DAY);
     done(w, ACQUIRE, BY(alice), ON("page", "1"));
@@ -205,7 +207,7 @@ static void a_trace_and_a_version_keep_the_row(world *w)
 }
 
 /* P8, over a restart and a clock set back; the row's `rev` begins with the fence. */
-static void a_row_made_again_goes_on_from_its_fence(world *w)
+static void a_row_made_again_goes_on_from_its_fence(fixture *w)
 {
     hf_credentials alice = person(w, "alice", NULL);
     int64_t fence = 0;
@@ -216,12 +218,12 @@ static void a_row_made_again_goes_on_from_its_fence(world *w)
         done(w, RENEW, BY(alice), ON("page", "1"));
         done(w, RELEASE, BY(alice), ON("page", "1"));
         clock_set(w, w->now_us - 10 * SECOND);
-        world_reopen(w);
+        fixture_reopen(w);
     }
 }
 
 /* A file of the version before gets what it lacks; free rows that it has go when they are used. */
-static void a_file_of_the_version_before_is_upgraded(world *w)
+static void a_file_of_the_version_before_is_upgraded(fixture *w)
 {
     hf_credentials alice = person(w, "alice", NULL);
     const char *path = strchr(w->url, ':') + 1;
@@ -251,7 +253,7 @@ static void a_file_of_the_version_before_is_upgraded(world *w)
 /* ---- beats ---- */
 
 /* A beat counts what lives, and tells what is over and who asks, whatever else is in its batch. */
-static void a_beat_with_many_locks_counts_them(world *w)
+static void a_beat_with_many_locks_counts_them(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", NULL, HOUR), bob = person(w, "bob", NULL);
     char id[8];

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* P1, P8 */
-static void a_hand_over_gives_the_lock_with_a_new_fence_and_keeps_mode_and_bound(world *w)
+static void a_hand_over_gives_the_lock_with_a_new_fence_and_keeps_mode_and_bound(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -28,7 +28,7 @@ static void a_hand_over_gives_the_lock_with_a_new_fence_and_keeps_mode_and_bound
 }
 
 /* P2 */
-static void a_hand_over_leaves_events_that_name_both(world *w)
+static void a_hand_over_leaves_events_that_name_both(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t old = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -48,7 +48,7 @@ static void a_hand_over_leaves_events_that_name_both(world *w)
 }
 
 /* P1 */
-static void a_shared_lock_is_handed_over_as_shared(world *w)
+static void a_shared_lock_is_handed_over_as_shared(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials carol = person(w, "carol", "Carol Jones");
@@ -61,7 +61,7 @@ static void a_shared_lock_is_handed_over_as_shared(world *w)
     done(w, HOLDS, BY(carol), ON("policy", "1"));
 }
 
-static void a_hand_over_to_a_session_nobody_opened_is_not_found(world *w)
+static void a_hand_over_to_a_session_nobody_opened_is_not_found(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), nobody = draw(w);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -70,7 +70,7 @@ static void a_hand_over_to_a_session_nobody_opened_is_not_found(world *w)
 }
 
 /* P7 */
-static void a_hand_over_to_a_dead_session_is_refused(world *w)
+static void a_hand_over_to_a_dead_session_is_refused(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_credentials dead = person_idle(w, "bob", "Bob Smith", MINUTE),
@@ -83,7 +83,7 @@ static void a_hand_over_to_a_dead_session_is_refused(world *w)
     done(w, HOLDS, BY(alice), ON("policy", "1"));
 }
 
-static void a_hand_over_to_oneself_is_invalid(world *w)
+static void a_hand_over_to_oneself_is_invalid(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -91,7 +91,7 @@ static void a_hand_over_to_oneself_is_invalid(world *w)
 }
 
 /* P6 */
-static void only_the_holder_hands_over(world *w)
+static void only_the_holder_hands_over(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials carol = person(w, "carol", "Carol Jones");
@@ -101,7 +101,7 @@ static void only_the_holder_hands_over(world *w)
     refused(w, HF_NOT_HELD, HAND_OVER, BY(bob), ON("policy", "1"), .target = alice.id);
 }
 
-static void a_hand_over_ends_the_request_of_who_gets_it(world *w)
+static void a_hand_over_ends_the_request_of_who_gets_it(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials carol = person(w, "carol", "Carol Jones");
@@ -116,7 +116,7 @@ static void a_hand_over_ends_the_request_of_who_gets_it(world *w)
 }
 
 /* P7 */
-static void what_was_handed_over_lives_by_the_new_holders_bound(world *w)
+static void what_was_handed_over_lives_by_the_new_holders_bound(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_credentials bob = person_idle(w, "bob", "Bob Smith", MINUTE);
@@ -128,7 +128,7 @@ static void what_was_handed_over_lives_by_the_new_holders_bound(world *w)
 }
 
 /* P1: the target held it shared as well; it has one lock afterwards, not two. */
-static void a_reader_who_is_handed_another_readers_lock_has_one_lock(world *w)
+static void a_reader_who_is_handed_another_readers_lock_has_one_lock(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
@@ -142,7 +142,7 @@ static void a_reader_who_is_handed_another_readers_lock_has_one_lock(world *w)
 }
 
 /* P7: what a reader had of its own is not made less by a gift. */
-static void a_reader_who_is_handed_another_readers_lock_keeps_bound_and_purpose(world *w)
+static void a_reader_who_is_handed_another_readers_lock_keeps_bound_and_purpose(fixture *w)
 {
     static const int64_t ttls[] = {0, MINUTE, 10 * MINUTE};
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
@@ -165,7 +165,7 @@ static void a_reader_who_is_handed_another_readers_lock_keeps_bound_and_purpose(
 }
 
 /* P2: no lock ends without its event. */
-static void a_hand_over_to_who_had_it_before_leaves_the_event_of_the_old_locks_end(world *w)
+static void a_hand_over_to_who_had_it_before_leaves_the_event_of_the_old_locks_end(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);

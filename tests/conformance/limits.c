@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hf_credentials *limits_crowd(world *w, size_t count)
+static hf_credentials *limits_crowd(fixture *w, size_t count)
 {
     hf_credentials *people = calloc(count, sizeof *people);
     hf_batch *open = batch_of(w, HF_BATCH_OPS_MAX);
@@ -17,7 +17,7 @@ static hf_credentials *limits_crowd(world *w, size_t count)
     return people;
 }
 
-static void a_resource_has_room_for_so_many_readers(world *w)
+static void a_resource_has_room_for_so_many_readers(fixture *w)
 {
     enum { MOST = HF_RESOURCE_HOLDERS_MAX };
     hf_credentials *people = limits_crowd(w, MOST + 1);
@@ -37,7 +37,7 @@ static void a_resource_has_room_for_so_many_readers(world *w)
     free(people);
 }
 
-static void a_resource_has_room_for_so_many_requests(world *w)
+static void a_resource_has_room_for_so_many_requests(fixture *w)
 {
     enum { MOST = HF_RESOURCE_REQUESTS_MAX };
     hf_credentials *people = limits_crowd(w, MOST + 2);
@@ -56,7 +56,7 @@ static void a_resource_has_room_for_so_many_requests(world *w)
 }
 
 /* Who waits already may change what they say: that is not one more. */
-static void at_the_limit_a_request_can_still_change_its_message(world *w)
+static void at_the_limit_a_request_can_still_change_its_message(fixture *w)
 {
     enum { MOST = HF_RESOURCE_REQUESTS_MAX };
     hf_credentials *people = limits_crowd(w, MOST + 1);
@@ -72,7 +72,8 @@ static void at_the_limit_a_request_can_still_change_its_message(world *w)
 
 /* Takes `count` locks in full batches, each for so long (0: no bound); the ids have so many digits
  * at least. */
-static void take_many(world *w, const hf_credentials *who, size_t count, int digits, int64_t ttl_us)
+static void take_many(fixture *w, const hf_credentials *who, size_t count, int digits,
+                      int64_t ttl_us)
 {
     static char ids[HF_BATCH_OPS_MAX][HF_ID_SIZE];
     hf_error err = {0};
@@ -93,7 +94,7 @@ static void take_many(world *w, const hf_credentials *who, size_t count, int dig
 
 /* How many locks one session holds has no limit in a store: what it costs is space. (A server has
  * one, a setting: http/quotas.) */
-static void a_session_holds_thousands_of_locks(world *w)
+static void a_session_holds_thousands_of_locks(fixture *w)
 {
     size_t many = getenv("HF_TEST_LONG") != NULL ? 100000 : 3000;
     hf_credentials alice = person(w, "alice", "Alice Chen");
@@ -105,7 +106,7 @@ static void a_session_holds_thousands_of_locks(world *w)
 
 /* Beyond that the oldest are forgotten. (All of them at once only in memory and in the long suite.)
  * */
-static void so_many_losses_are_told(world *w)
+static void so_many_losses_are_told(fixture *w)
 {
     enum { EARLIER = 40 };
     bool all = getenv("HF_TEST_LONG") != NULL || strncmp(w->url, "memory:", 7) == 0;
@@ -129,7 +130,7 @@ static void so_many_losses_are_told(world *w)
 }
 
 /* All in one sweep, with the longest names. */
-static void thousands_of_anchors_that_nobody_needs_are_swept_at_once(world *w)
+static void thousands_of_anchors_that_nobody_needs_are_swept_at_once(fixture *w)
 {
     size_t many = getenv("HF_TEST_LONG") != NULL ? HF_SWEEP_MAX - 1 : 2500;
     hf_credentials alice = person(w, "alice", "Alice Chen");
@@ -144,7 +145,7 @@ static void thousands_of_anchors_that_nobody_needs_are_swept_at_once(world *w)
 
 /* Anchors with the longest names, which differ in their last byte alone. A forced release keeps
  * them for a day. */
-static void take_longest(world *w, const hf_credentials *who, int count, bool forced)
+static void take_longest(fixture *w, const hf_credentials *who, int count, bool forced)
 {
     char type[HF_TYPE_SIZE] = "", id[HF_ID_SIZE] = "";
     memset(type, 't', HF_TYPE_MAX);
@@ -160,7 +161,7 @@ static void take_longest(world *w, const hf_credentials *who, int count, bool fo
 }
 
 /* A walk that goes on where the last one stopped finds its way by the longest names too. */
-static void the_longest_names_are_swept_one_at_a_time(world *w)
+static void the_longest_names_are_swept_one_at_a_time(fixture *w)
 {
     enum { MANY = 3 };
     hf_credentials alice = person(w, "alice", "Alice Chen");
@@ -173,7 +174,7 @@ static void the_longest_names_are_swept_one_at_a_time(world *w)
     expect_int(swept, MANY + 1); /* and the session */
 }
 
-static void a_sweep_gets_past_the_longest_names_that_are_held(world *w)
+static void a_sweep_gets_past_the_longest_names_that_are_held(fixture *w)
 {
     enum { MANY = 3 };
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", 3 * DAY);
@@ -186,7 +187,7 @@ static void a_sweep_gets_past_the_longest_names_that_are_held(world *w)
     expect_int(done(w, BEAT, BY(alice))->locks_count, MANY);
 }
 
-static void a_page_has_a_largest_size(world *w)
+static void a_page_has_a_largest_size(fixture *w)
 {
     refused(w, HF_INVALID, LIST, .limit = HF_LIST_MAX + 1);
     refused(w, HF_INVALID, SESSIONS, .limit = HF_LIST_MAX + 1);

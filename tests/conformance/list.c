@@ -12,7 +12,7 @@ static bool in_order(const hf_lock *a, const hf_lock *b)
 
 /* Two people, three types, shared and exclusive, ids whose byte order is not that of their numbers.
  * */
-static void list_fill(world *w, hf_credentials *alice, hf_credentials *bob)
+static void list_fill(fixture *w, hf_credentials *alice, hf_credentials *bob)
 {
     static const char *const ids[] = {"1", "10", "2", "B", "a", "a/b", "ab", "\xc3\xa9"};
     static const char *const types[] = {"claim", "policy", "policy-x"};
@@ -31,7 +31,7 @@ static void list_fill(world *w, hf_credentials *alice, hf_credentials *bob)
         answer(take, i, HF_OK);
 }
 
-static void locks_are_listed_in_canonical_order(world *w)
+static void locks_are_listed_in_canonical_order(fixture *w)
 {
     hf_credentials alice, bob;
     list_fill(w, &alice, &bob);
@@ -45,14 +45,14 @@ static void locks_are_listed_in_canonical_order(world *w)
     expect_text(all->locks[29].resource.id, "\xc3\xa9");
 }
 
-static void an_empty_store_lists_nothing(world *w)
+static void an_empty_store_lists_nothing(fixture *w)
 {
     const hf_answer *none = done(w, LIST);
     expect_int(none->locks_count, 0);
     expect_true(!none->more);
 }
 
-static void a_listed_lock_is_described_in_full(world *w)
+static void a_listed_lock_is_described_in_full(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_lock got =
@@ -71,7 +71,7 @@ static void a_listed_lock_is_described_in_full(world *w)
     expect_text(listed.name, "Alice Chen");
 }
 
-static void filters_narrow_by_type_user_and_session(world *w)
+static void filters_narrow_by_type_user_and_session(fixture *w)
 {
     hf_credentials alice, bob;
     list_fill(w, &alice, &bob);
@@ -94,7 +94,7 @@ static void filters_narrow_by_type_user_and_session(world *w)
 }
 
 /* Walks pages of that size under a filter and compares them with the whole. */
-static void list_walk(world *w, const hf_op *filter, size_t limit)
+static void list_walk(fixture *w, const hf_op *filter, size_t limit)
 {
     hf_op op = *filter;
     const hf_answer *all = asked(w, HF_OK, &op, __FILE__, __LINE__);
@@ -117,7 +117,7 @@ static void list_walk(world *w, const hf_op *filter, size_t limit)
     expect_int(seen, all->locks_count);
 }
 
-static void pages_of_any_size_cover_all_exactly_once(world *w)
+static void pages_of_any_size_cover_all_exactly_once(fixture *w)
 {
     hf_credentials alice, bob;
     list_fill(w, &alice, &bob);
@@ -132,7 +132,7 @@ static void pages_of_any_size_cover_all_exactly_once(world *w)
 }
 
 /* A page goes on after the last row answered, also when that row has gone. */
-static void a_page_goes_on_though_its_last_row_was_released(world *w)
+static void a_page_goes_on_though_its_last_row_was_released(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -147,7 +147,7 @@ static void a_page_goes_on_though_its_last_row_was_released(world *w)
 }
 
 /* P7 */
-static void dead_locks_are_not_listed_and_do_not_hide_live_ones(world *w)
+static void dead_locks_are_not_listed_and_do_not_hide_live_ones(fixture *w)
 {
     hf_credentials dead = person_idle(w, "alice", "Alice Chen", SECOND);
     hf_credentials bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -169,7 +169,7 @@ static void dead_locks_are_not_listed_and_do_not_hide_live_ones(world *w)
     expect_int(done(w, LIST, .user = "bob")->locks_count, 1);
 }
 
-static void the_default_page_has_a_hundred_rows(world *w)
+static void the_default_page_has_a_hundred_rows(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_batch *take = batch_of(w, 150);
@@ -189,7 +189,7 @@ static void the_default_page_has_a_hundred_rows(world *w)
 }
 
 /* Leaving a filter empty is not leaving it out. */
-static void an_empty_user_is_no_filter(world *w)
+static void an_empty_user_is_no_filter(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -208,7 +208,7 @@ static size_t list_counted(const hf_answer *it, const char *type)
 }
 
 /* P7 */
-static void what_lives_is_counted_by_type(world *w)
+static void what_lives_is_counted_by_type(fixture *w)
 {
     const hf_answer *none = done(w, COUNT);
     expect_int(none->counts_count + none->total_locks + none->total_sessions, 0);
@@ -242,7 +242,7 @@ static void what_lives_is_counted_by_type(world *w)
     expect_int(all->counts_count + all->total_locks + all->total_sessions, 0);
 }
 
-static void a_count_has_as_many_types_as_asked_for_and_whole_totals(world *w)
+static void a_count_has_as_many_types_as_asked_for_and_whole_totals(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     char type[HF_TYPE_SIZE];
@@ -265,7 +265,7 @@ static void a_count_has_as_many_types_as_asked_for_and_whole_totals(world *w)
     refused(w, HF_INVALID, COUNT, .limit = HF_LIST_MAX + 1);
 }
 
-static void counts_of_session(world *w, const hf_credentials *who, size_t locks, size_t sessions)
+static void counts_of_session(fixture *w, const hf_credentials *who, size_t locks, size_t sessions)
 {
     const hf_answer *it = done(w, COUNT, .target = who->id);
     expect_int(it->total_locks, locks);
@@ -275,7 +275,7 @@ static void counts_of_session(world *w, const hf_credentials *who, size_t locks,
 }
 
 /* P7 */
-static void the_locks_of_one_session_are_counted(world *w)
+static void the_locks_of_one_session_are_counted(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     hf_credentials bob = person_idle(w, "bob", "Bob Smith", HOUR), nobody = draw(w);
@@ -305,7 +305,7 @@ static void the_locks_of_one_session_are_counted(world *w)
     counts_of_session(w, &bob, 0, 0);
 }
 
-static size_t sessions_of(world *w, const char *token)
+static size_t sessions_of(fixture *w, const char *token)
 {
     const hf_answer *it = done(w, COUNT, .caller = token);
     expect_int(it->total_locks, 0);
@@ -313,7 +313,7 @@ static size_t sessions_of(world *w, const char *token)
     return it->total_sessions;
 }
 
-static hf_credentials list_opened(world *w, const char *token, int64_t idle_us)
+static hf_credentials list_opened(fixture *w, const char *token, int64_t idle_us)
 {
     hf_credentials who = draw(w);
     done(w, SESSION_OPEN, BY(who), .user = "alice", .name = "Alice Chen", .idle_us = idle_us,
@@ -322,7 +322,7 @@ static hf_credentials list_opened(world *w, const char *token, int64_t idle_us)
 }
 
 /* P7 */
-static void the_sessions_of_one_token_are_counted(world *w)
+static void the_sessions_of_one_token_are_counted(fixture *w)
 {
     static const char shop[] = "0123456789abcdef0123456789abcdef",
                       desk[] = "fedcba9876543210fedcba9876543210";
@@ -344,7 +344,7 @@ static void the_sessions_of_one_token_are_counted(world *w)
     expect_int(sessions_of(w, shop), 1);
 }
 
-static void a_count_is_of_one_session_or_of_one_token(world *w)
+static void a_count_is_of_one_session_or_of_one_token(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     const hf_answer *no = refused(w, HF_INVALID, COUNT, .target = alice.id,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void who_of_a_free_resource_is_empty(world *w)
+static void who_of_a_free_resource_is_empty(fixture *w)
 {
     const hf_answer *who = done(w, WHO, ON("policy", "1"));
     expect_int(who->locks_count, 0);
@@ -13,7 +13,7 @@ static void who_of_a_free_resource_is_empty(world *w)
 }
 
 /* P3 */
-static void who_describes_every_holder(world *w)
+static void who_describes_every_holder(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .purpose = "first");
@@ -33,7 +33,7 @@ static void who_describes_every_holder(world *w)
     expect_int(second->ends_us, w->now_us + MINUTE);
 }
 
-static void asking_who_changes_nothing(world *w)
+static void asking_who_changes_nothing(fixture *w)
 {
     hf_credentials dead = person_idle(w, "alice", "Alice Chen", SECOND);
     done(w, ACQUIRE, BY(dead), ON("policy", "1"));
@@ -44,7 +44,7 @@ static void asking_who_changes_nothing(world *w)
     unchanged(w, before);
 }
 
-static void many_are_looked_up_in_one_batch(world *w)
+static void many_are_looked_up_in_one_batch(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     enum { MANY = HF_BATCH_OPS_MAX };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* P6, P13 */
-static void a_beat_tells_who_forced_a_lock_away_and_why(world *w)
+static void a_beat_tells_who_forced_a_lock_away_and_why(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -22,11 +22,11 @@ static void a_beat_tells_who_forced_a_lock_away_and_why(world *w)
     expect_text(beat->lost[0].why, "forced");
     expect_text(beat->lost[0].by, "root");
     expect_text(beat->lost[0].reason, "left for lunch");
-    expect_int(beat->lost[0].at_us, WORLD_BEGINS_US + SECOND);
+    expect_int(beat->lost[0].at_us, FIXTURE_BEGINS_US + SECOND);
 }
 
 /* P13 */
-static void a_beat_tells_that_an_absolute_bound_has_come(world *w)
+static void a_beat_tells_that_an_absolute_bound_has_come(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     int64_t fence =
@@ -45,7 +45,7 @@ static void a_beat_tells_that_an_absolute_bound_has_come(world *w)
 }
 
 /* P13 */
-static void a_beat_names_who_took_over(world *w)
+static void a_beat_names_who_took_over(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -60,7 +60,7 @@ static void a_beat_names_who_took_over(world *w)
     expect_int(beat->lost[0].fence, fence);
 }
 
-static void a_loss_is_told_on_every_beat(world *w)
+static void a_loss_is_told_on_every_beat(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -74,7 +74,7 @@ static void a_loss_is_told_on_every_beat(world *w)
 }
 
 /* A sweep changes no answer: the loss reads the same before and after. */
-static void a_loss_reads_the_same_after_a_sweep(world *w)
+static void a_loss_reads_the_same_after_a_sweep(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -91,7 +91,7 @@ static void a_loss_reads_the_same_after_a_sweep(world *w)
 }
 
 /* A sweep between the end and the take-over changes nothing of what the loser is told. */
-static void a_beat_names_who_took_over_after_a_sweep(world *w)
+static void a_beat_names_who_took_over_after_a_sweep(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -105,7 +105,7 @@ static void a_beat_names_who_took_over_after_a_sweep(world *w)
     expect_text(beat->lost[0].by, "Bob Smith");
 }
 
-static void a_loss_is_forgotten_when_the_resource_is_held_again(world *w)
+static void a_loss_is_forgotten_when_the_resource_is_held_again(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -121,7 +121,7 @@ static void a_loss_is_forgotten_when_the_resource_is_held_again(world *w)
     expect_int(beat->locks_count, 2);
 }
 
-static void a_loss_is_forgotten_when_it_is_released_which_answers_not_held(world *w)
+static void a_loss_is_forgotten_when_it_is_released_which_answers_not_held(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -144,7 +144,7 @@ static void a_loss_is_forgotten_when_it_is_released_which_answers_not_held(world
     expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
 }
 
-static void a_loss_to_another_is_forgotten_when_released_too(world *w)
+static void a_loss_to_another_is_forgotten_when_released_too(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -157,7 +157,7 @@ static void a_loss_to_another_is_forgotten_when_released_too(world *w)
     done(w, HOLDS, BY(bob), ON("policy", "1"));
 }
 
-static void what_was_given_back_or_handed_over_is_not_lost(world *w)
+static void what_was_given_back_or_handed_over_is_not_lost(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -170,7 +170,7 @@ static void what_was_given_back_or_handed_over_is_not_lost(world *w)
 }
 
 /* Who is told: the session that lost it, nobody else. */
-static void only_the_loser_is_told(world *w)
+static void only_the_loser_is_told(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
@@ -181,7 +181,7 @@ static void only_the_loser_is_told(world *w)
 }
 
 /* P6 */
-static void a_refusal_about_a_lost_lock_names_the_resource(world *w)
+static void a_refusal_about_a_lost_lock_names_the_resource(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -192,7 +192,7 @@ static void a_refusal_about_a_lost_lock_names_the_resource(world *w)
 }
 
 /* Giving all back covers what is gone already. */
-static void releasing_all_forgets_what_was_lost(world *w)
+static void releasing_all_forgets_what_was_lost(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -210,7 +210,7 @@ static void releasing_all_forgets_what_was_lost(world *w)
 }
 
 /* Of thousands, one is settled and the others are still told. */
-static void of_many_losses_only_that_of_the_resource_taken_is_forgotten(world *w)
+static void of_many_losses_only_that_of_the_resource_taken_is_forgotten(fixture *w)
 {
     enum { EACH = 1000, TURNS = 2, TOTAL = EACH * TURNS };
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
@@ -238,7 +238,7 @@ static void of_many_losses_only_that_of_the_resource_taken_is_forgotten(world *w
 }
 
 /* What was lost is another grant than the one given back: of that the session need not know. */
-static void a_loss_is_told_on_though_an_earlier_grant_is_given_back(world *w)
+static void a_loss_is_told_on_though_an_earlier_grant_is_given_back(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     int64_t first = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;

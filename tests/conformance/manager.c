@@ -5,17 +5,17 @@
 
 #include <string.h>
 
-static hf_session *manager_work(world *w, const char *user, const char *name)
+static hf_session *manager_work(fixture *w, const char *user, const char *name)
 {
     hf_error err = {0};
     hf_session *session = NULL;
     hf_session_options options = {.user = user, .name = name, .idle_us = HOUR};
-    expect(HF_OK, hf_session_open(world_manager(w), &options, &session, &err), err);
+    expect(HF_OK, hf_session_open(fixture_manager(w), &options, &session, &err), err);
     keep_secret(w, hf_session_credentials(session));
     return session;
 }
 
-static void a_session_is_opened_and_described(world *w)
+static void a_session_is_opened_and_described(fixture *w)
 {
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_session_info info = {0};
@@ -36,7 +36,7 @@ static void a_session_is_opened_and_described(world *w)
     expect_int(done(w, SESSIONS)->sessions_count, 1);
 }
 
-static void every_session_gets_an_id_and_a_key_of_its_own(world *w)
+static void every_session_gets_an_id_and_a_key_of_its_own(fixture *w)
 {
     hf_session *one = manager_work(w, "alice", NULL), *two = manager_work(w, "alice", NULL);
     expect_true(strcmp(hf_session_id(one), hf_session_id(two)) != 0);
@@ -45,9 +45,9 @@ static void every_session_gets_an_id_and_a_key_of_its_own(world *w)
     hf_session_free(two);
 }
 
-static void bad_session_options_are_refused(world *w)
+static void bad_session_options_are_refused(fixture *w)
 {
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     static const hf_session_options bad[] = {
         {.user = NULL},
         {.user = ""},
@@ -71,7 +71,7 @@ static void bad_session_options_are_refused(world *w)
     unchanged(w, before);
 }
 
-static void a_session_opened_elsewhere_is_attached_by_id_and_key(world *w)
+static void a_session_opened_elsewhere_is_attached_by_id_and_key(fixture *w)
 {
     hf_error err = {0};
     hf_credentials bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -79,7 +79,7 @@ static void a_session_opened_elsewhere_is_attached_by_id_and_key(world *w)
     snprintf(id_and_key, sizeof id_and_key, "%s.%s", bob.id, bob.key);
     clock_forward(w, MINUTE);
     hf_session *session = NULL;
-    expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &session, &err), err);
+    expect(HF_OK, hf_session_attach(fixture_manager(w), id_and_key, &session, &err), err);
     hf_session_info info = {0};
     hf_session_describe(session, &info);
     expect_text(info.id, bob.id);
@@ -90,16 +90,16 @@ static void a_session_opened_elsewhere_is_attached_by_id_and_key(world *w)
     hf_session_free(session);
     session = NULL;
     id_and_key[strlen(id_and_key) - 1] ^= 1;
-    expect(HF_DENIED, hf_session_attach(world_manager(w), id_and_key, &session, &err), err);
-    expect(HF_INVALID, hf_session_attach(world_manager(w), "nonsense", &session, &err), err);
+    expect(HF_DENIED, hf_session_attach(fixture_manager(w), id_and_key, &session, &err), err);
+    expect(HF_INVALID, hf_session_attach(fixture_manager(w), "nonsense", &session, &err), err);
     hf_credentials nobody = draw(w);
     snprintf(id_and_key, sizeof id_and_key, "%s.%s", nobody.id, nobody.key);
-    expect(HF_NOT_FOUND, hf_session_attach(world_manager(w), id_and_key, &session, &err), err);
+    expect(HF_NOT_FOUND, hf_session_attach(fixture_manager(w), id_and_key, &session, &err), err);
     expect_true(session == NULL);
 }
 
 /* P3, P13 */
-static void a_refused_acquire_names_the_holder_in_the_error(world *w)
+static void a_refused_acquire_names_the_holder_in_the_error(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen"),
@@ -123,7 +123,7 @@ static void a_refused_acquire_names_the_holder_in_the_error(world *w)
 }
 
 /* P4 */
-static void several_are_acquired_all_or_none_and_answered_in_the_order_given(world *w)
+static void several_are_acquired_all_or_none_and_answered_in_the_order_given(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
@@ -147,7 +147,7 @@ static void several_are_acquired_all_or_none_and_answered_in_the_order_given(wor
 }
 
 /* P4, P13 */
-static void of_several_the_first_blocked_in_canonical_order_is_named(world *w)
+static void of_several_the_first_blocked_in_canonical_order_is_named(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen"),
@@ -171,7 +171,7 @@ static void of_several_the_first_blocked_in_canonical_order_is_named(world *w)
 }
 
 /* P4 */
-static void a_set_with_a_duplicate_or_too_many_is_refused(world *w)
+static void a_set_with_a_duplicate_or_too_many_is_refused(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
@@ -189,7 +189,7 @@ static void a_set_with_a_duplicate_or_too_many_is_refused(world *w)
     expect(HF_TOO_LARGE,
            hf_session_acquire_all(alice, many, HF_BATCH_OPS_MAX + 1, NULL, &result, &err), err);
     expect(HF_TOO_LARGE,
-           hf_manager_lookup(world_manager(w), many, HF_BATCH_OPS_MAX + 1, &result, &err), err);
+           hf_manager_lookup(fixture_manager(w), many, HF_BATCH_OPS_MAX + 1, &result, &err), err);
     expect_true(result == NULL);
     unchanged(w, before);
     expect(HF_OK, hf_session_acquire_all(alice, many, HF_BATCH_OPS_MAX, NULL, NULL, &err), err);
@@ -197,7 +197,7 @@ static void a_set_with_a_duplicate_or_too_many_is_refused(world *w)
     hf_session_free(alice);
 }
 
-static void a_lock_is_renewed_downgraded_checked_and_released(world *w)
+static void a_lock_is_renewed_downgraded_checked_and_released(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
@@ -227,7 +227,7 @@ static void a_lock_is_renewed_downgraded_checked_and_released(world *w)
     hf_session_free(alice);
 }
 
-static void release_all_says_how_many(world *w)
+static void release_all_says_how_many(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
@@ -242,7 +242,7 @@ static void release_all_says_how_many(world *w)
     hf_session_free(alice);
 }
 
-static void closing_a_session_releases_and_is_idempotent(world *w)
+static void closing_a_session_releases_and_is_idempotent(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
@@ -257,7 +257,7 @@ static void closing_a_session_releases_and_is_idempotent(world *w)
     hf_session_free(alice);
 }
 
-static void a_session_replaces_another_by_its_id_and_key(world *w)
+static void a_session_replaces_another_by_its_id_and_key(fixture *w)
 {
     hf_error err = {0};
     hf_session *old = manager_work(w, "alice", "Alice Chen"), *fresh = NULL;
@@ -267,14 +267,14 @@ static void a_session_replaces_another_by_its_id_and_key(world *w)
     snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(old),
              hf_session_credentials(old)->key);
     hf_session_options options = {.user = "alice", .replaces = id_and_key};
-    expect(HF_OK, hf_session_open(world_manager(w), &options, &fresh, &err), err);
+    expect(HF_OK, hf_session_open(fixture_manager(w), &options, &fresh, &err), err);
     expect(HF_OK, hf_session_acquire(fresh, &policy, NULL, NULL, &err), err);
     expect(HF_EXPIRED, hf_session_beat(old, NULL, &err), err);
     hf_session_free(old);
     hf_session_free(fresh);
 }
 
-static void a_beat_answers_what_the_store_says(world *w)
+static void a_beat_answers_what_the_store_says(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen"),
@@ -285,7 +285,8 @@ static void a_beat_answers_what_the_store_says(world *w)
     expect(HF_OK, hf_session_request(bob, &one, "please", &err), err);
     expect(HF_NOT_HELD, hf_session_request(alice, &one, NULL, &err), err);
     hf_result *forced = NULL;
-    expect(HF_OK, hf_manager_force_release(world_manager(w), &two, "root", "why", 0, &forced, &err),
+    expect(HF_OK,
+           hf_manager_force_release(fixture_manager(w), &two, "root", "why", 0, &forced, &err),
            err);
     expect_int(hf_result_answer(forced)->locks_count, 1);
     expect_text(hf_result_answer(forced)->locks[0].session, hf_session_id(alice));
@@ -311,7 +312,7 @@ static void a_beat_answers_what_the_store_says(world *w)
     hf_session_free(bob);
 }
 
-static void a_lock_is_handed_over_to_another_session(world *w)
+static void a_lock_is_handed_over_to_another_session(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen"),
@@ -333,7 +334,7 @@ static void a_lock_is_handed_over_to_another_session(world *w)
     hf_session_free(bob);
 }
 
-static void a_request_is_declined_and_the_handle_goes_on(world *w)
+static void a_request_is_declined_and_the_handle_goes_on(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen"),
@@ -349,7 +350,7 @@ static void a_request_is_declined_and_the_handle_goes_on(world *w)
     expect(HF_OK, hf_session_request(bob, &policy, "please", &err), err);
     expect(HF_OK, hf_session_decline(alice, &policy, hf_session_id(bob), "no", &err), err);
     expect_true(hf_session_is_held(alice, &policy));
-    expect(HF_OK, hf_manager_who(world_manager(w), &policy, &seen, &err), err);
+    expect(HF_OK, hf_manager_who(fixture_manager(w), &policy, &seen, &err), err);
     expect_int(hf_result_answer(seen)->requests_count, 0);
     hf_result_free(seen);
     expect(HF_NOT_HELD, hf_session_decline(bob, &policy, hf_session_id(alice), NULL, &err), err);
@@ -357,10 +358,10 @@ static void a_request_is_declined_and_the_handle_goes_on(world *w)
     hf_session_free(bob);
 }
 
-static void who_and_look_up_answer_in_the_order_asked(world *w)
+static void who_and_look_up_answer_in_the_order_asked(fixture *w)
 {
     hf_error err = {0};
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource set[] = {resource_of("policy/2"), resource_of("policy/1"), resource_of("policy/2")};
     expect(HF_OK, hf_session_acquire(alice, &set[0], NULL, NULL, &err), err);
@@ -383,10 +384,10 @@ static void who_and_look_up_answer_in_the_order_asked(world *w)
     hf_session_free(alice);
 }
 
-static void lists_are_paged_and_filtered(world *w)
+static void lists_are_paged_and_filtered(fixture *w)
 {
     hf_error err = {0};
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_session *alice = manager_work(w, "alice", "Alice Chen"),
                *bob = manager_work(w, "bob", "Bob Smith");
     for (int i = 0; i < 5; i++) {
@@ -431,10 +432,10 @@ static void lists_are_paged_and_filtered(world *w)
     hf_session_free(bob);
 }
 
-static void types_are_set_read_and_listed(world *w)
+static void types_are_set_read_and_listed(fixture *w)
 {
     hf_error err = {0};
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_type type = {.type = "policy",
                     .policy = HF_POLICY_EXCLUSIVE_WRITE,
                     .ttl_us = MINUTE,
@@ -460,10 +461,10 @@ static void types_are_set_read_and_listed(world *w)
     hf_session_free(alice);
 }
 
-static void events_are_read_and_the_dead_are_swept(world *w)
+static void events_are_read_and_the_dead_are_swept(fixture *w)
 {
     hf_error err = {0};
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_credentials dead = person_idle(w, "alice", "Alice Chen", SECOND);
     done(w, ACQUIRE, BY(dead), ON("policy", "1"));
     clock_forward(w, SECOND);
@@ -483,10 +484,10 @@ static void events_are_read_and_the_dead_are_swept(world *w)
     hf_result_free(events);
 }
 
-static void a_forced_release_needs_reason_and_holder(world *w)
+static void a_forced_release_needs_reason_and_holder(fixture *w)
 {
     hf_error err = {0};
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource policy = resource_of("policy/1");
     hf_lock lock = {0};
@@ -509,7 +510,7 @@ static void a_forced_release_needs_reason_and_holder(world *w)
 }
 
 /* P4: a mistake is told as one, whoever holds what. */
-static void a_set_with_a_duplicate_is_invalid_also_when_someone_else_holds_it(world *w)
+static void a_set_with_a_duplicate_is_invalid_also_when_someone_else_holds_it(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen"),
@@ -523,7 +524,7 @@ static void a_set_with_a_duplicate_is_invalid_also_when_someone_else_holds_it(wo
     hf_session_free(bob);
 }
 
-static void asking_for_nothing_is_invalid(world *w)
+static void asking_for_nothing_is_invalid(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = manager_work(w, "alice", "Alice Chen");
@@ -531,8 +532,8 @@ static void asking_for_nothing_is_invalid(world *w)
     hf_result *result = NULL;
     expect(HF_INVALID, hf_session_acquire_all(alice, &policy, 0, NULL, &result, &err), err);
     expect(HF_INVALID, hf_session_acquire_all(alice, NULL, 0, NULL, NULL, &err), err);
-    expect(HF_INVALID, hf_manager_lookup(world_manager(w), &policy, 0, &result, &err), err);
-    expect(HF_INVALID, hf_manager_lookup(world_manager(w), NULL, 0, &result, &err), err);
+    expect(HF_INVALID, hf_manager_lookup(fixture_manager(w), &policy, 0, &result, &err), err);
+    expect(HF_INVALID, hf_manager_lookup(fixture_manager(w), NULL, 0, &result, &err), err);
     expect_true(result == NULL);
     hf_session_free(alice);
 }

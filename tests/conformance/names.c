@@ -17,7 +17,7 @@ static void fill_long_names(void)
 }
 
 /* Ids that a careless store would take for one another. */
-static void ids_that_look_alike_are_kept_apart(world *w)
+static void ids_that_look_alike_are_kept_apart(fixture *w)
 {
     static const char *const ids[] = {"job",
                                       "JOB",
@@ -64,7 +64,7 @@ static void ids_that_look_alike_are_kept_apart(world *w)
 }
 
 /* What would hurt a store that builds its statements from text. */
-static void awkward_names_come_back_as_they_went_in(world *w)
+static void awkward_names_come_back_as_they_went_in(fixture *w)
 {
     static const char *const texts[] = {
         "'; DROP TABLE holdfast_lock; --",
@@ -100,7 +100,7 @@ static void awkward_names_come_back_as_they_went_in(world *w)
     }
 }
 
-static void the_longest_names_fit(world *w)
+static void the_longest_names_fit(fixture *w)
 {
     fill_long_names();
     hf_credentials alice = draw(w), bob = person(w, "bob", "Bob Smith");
@@ -121,7 +121,7 @@ static void the_longest_names_fit(world *w)
     done(w, TYPE_SET, .type = at_most_type, .policy = HF_POLICY_READ_WRITE, .actor = at_most_text);
 }
 
-static void the_longest_request_id_fits(world *w)
+static void the_longest_request_id_fits(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     char id[HF_REQUEST_ID_SIZE];
@@ -157,7 +157,7 @@ enum {
     BAD_TEXTS = sizeof bad_texts / sizeof *bad_texts
 };
 
-static void a_bad_type_is_refused_wherever_it_is_named(world *w)
+static void a_bad_type_is_refused_wherever_it_is_named(fixture *w)
 {
     fill_long_names();
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
@@ -177,7 +177,7 @@ static void a_bad_type_is_refused_wherever_it_is_named(world *w)
     }
 }
 
-static void a_bad_id_is_refused_wherever_it_is_named(world *w)
+static void a_bad_id_is_refused_wherever_it_is_named(fixture *w)
 {
     fill_long_names();
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
@@ -195,7 +195,7 @@ static void a_bad_id_is_refused_wherever_it_is_named(world *w)
     }
 }
 
-static void a_bad_text_is_refused_wherever_it_is_said(world *w)
+static void a_bad_text_is_refused_wherever_it_is_said(fixture *w)
 {
     fill_long_names();
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
@@ -217,7 +217,7 @@ static void a_bad_text_is_refused_wherever_it_is_said(world *w)
     refused(w, HF_NOT_FOUND, BEAT, BY(fresh));
 }
 
-static void a_callers_id_has_a_length_of_its_own(world *w)
+static void a_callers_id_has_a_length_of_its_own(fixture *w)
 {
     char caller[HF_CALLER_MAX + 2];
     memset(caller, 'c', sizeof caller);
@@ -228,7 +228,7 @@ static void a_callers_id_has_a_length_of_its_own(world *w)
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = caller);
 }
 
-static void a_bad_request_id_is_refused(world *w)
+static void a_bad_request_id_is_refused(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    fresh = draw(w);
@@ -248,7 +248,7 @@ static void a_bad_request_id_is_refused(world *w)
 }
 
 /* P13: a name can't make the sentence around it read as another one. The data stays as it is. */
-static void a_sentence_shows_characters_that_mislead(world *w)
+static void a_sentence_shows_characters_that_mislead(fixture *w)
 {
     static const char *const odd[] = {
         "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xa9",

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* P2, P6 */
-static void a_release_answers_what_was_released_and_leaves_an_event(world *w)
+static void a_release_answers_what_was_released_and_leaves_an_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_lock held = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .purpose = "renewal")->locks[0];
@@ -30,7 +30,7 @@ static void a_release_answers_what_was_released_and_leaves_an_event(world *w)
 }
 
 /* P6 */
-static void only_the_owner_releases(world *w)
+static void only_the_owner_releases(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials tab2 = person(w, "alice", "Alice Chen");
@@ -41,7 +41,7 @@ static void only_the_owner_releases(world *w)
     done(w, HOLDS, BY(alice), ON("policy", "1"));
 }
 
-static void releasing_what_nobody_holds_is_not_held(world *w)
+static void releasing_what_nobody_holds_is_not_held(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"));
@@ -51,7 +51,7 @@ static void releasing_what_nobody_holds_is_not_held(world *w)
 }
 
 /* A lock is not counted: taken three times, one release gives it back. */
-static void one_release_ends_a_lock_that_was_acquired_three_times(world *w)
+static void one_release_ends_a_lock_that_was_acquired_three_times(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     for (int i = 0; i < 3; i++)
@@ -61,7 +61,7 @@ static void one_release_ends_a_lock_that_was_acquired_three_times(world *w)
 }
 
 /* P6 */
-static void a_release_with_a_fence_must_be_of_that_grant(world *w)
+static void a_release_with_a_fence_must_be_of_that_grant(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -70,7 +70,7 @@ static void a_release_with_a_fence_must_be_of_that_grant(world *w)
     done(w, RELEASE, BY(alice), ON("policy", "1"), .fence = fence);
 }
 
-static void release_all_gives_back_everything_and_leaves_the_session(world *w)
+static void release_all_gives_back_everything_and_leaves_the_session(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -88,7 +88,7 @@ static void release_all_gives_back_everything_and_leaves_the_session(world *w)
 }
 
 /* P7: what is dead is not given back. */
-static void release_all_does_not_count_what_has_expired(world *w)
+static void release_all_does_not_count_what_has_expired(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = SECOND);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void a_renewal_sets_the_bound_from_now_and_keeps_the_fence(world *w)
+static void a_renewal_sets_the_bound_from_now_and_keeps_the_fence(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_lock held =
@@ -26,7 +26,7 @@ static void a_renewal_sets_the_bound_from_now_and_keeps_the_fence(world *w)
     expect_text(event->session, alice.id);
 }
 
-static void a_renewal_may_shorten_or_remove_the_bound(world *w)
+static void a_renewal_may_shorten_or_remove_the_bound(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -36,7 +36,7 @@ static void a_renewal_may_shorten_or_remove_the_bound(world *w)
     expect_int(done(w, HOLDS, BY(alice), ON("policy", "1"))->locks[0].expires_us, w->now_us + HOUR);
 }
 
-static void a_renewal_may_change_the_purpose(world *w)
+static void a_renewal_may_change_the_purpose(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .purpose = "renewal");
@@ -47,19 +47,19 @@ static void a_renewal_may_change_the_purpose(world *w)
 }
 
 /* P7 */
-static void a_renewal_is_not_a_beat(world *w)
+static void a_renewal_is_not_a_beat(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     clock_forward(w, 30 * SECOND);
     const hf_answer *renewed = done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = HOUR);
-    expect_int(renewed->locks[0].expires_us, WORLD_BEGINS_US + MINUTE);
+    expect_int(renewed->locks[0].expires_us, FIXTURE_BEGINS_US + MINUTE);
     clock_forward(w, 30 * SECOND);
     refused(w, HF_EXPIRED, RENEW, BY(alice), ON("policy", "1"), .ttl_us = HOUR);
 }
 
 /* P7 */
-static void a_renewal_at_the_bound_is_too_late_and_takes_nothing_again(world *w)
+static void a_renewal_at_the_bound_is_too_late_and_takes_nothing_again(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -71,7 +71,7 @@ static void a_renewal_at_the_bound_is_too_late_and_takes_nothing_again(world *w)
 }
 
 /* P6 */
-static void only_the_holder_renews(world *w)
+static void only_the_holder_renews(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     refused(w, HF_NOT_HELD, RENEW, BY(alice), ON("policy", "1"), .ttl_us = HOUR);
@@ -79,7 +79,7 @@ static void only_the_holder_renews(world *w)
     refused(w, HF_NOT_HELD, RENEW, BY(bob), ON("policy", "1"), .ttl_us = HOUR);
 }
 
-static void a_shared_lock_is_renewed_alone(world *w)
+static void a_shared_lock_is_renewed_alone(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);

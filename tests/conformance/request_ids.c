@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The same key under an id of its own: what a caller has who asks to open again. */
-static hf_credentials same_key(world *w, const hf_credentials *first)
+static hf_credentials same_key(fixture *w, const hf_credentials *first)
 {
     hf_credentials other = draw(w), out;
     hf_error err = {0};
@@ -16,7 +16,7 @@ static hf_credentials same_key(world *w, const hf_credentials *first)
 }
 
 /* P12 */
-static void a_repeated_open_answers_the_same_session(world *w)
+static void a_repeated_open_answers_the_same_session(fixture *w)
 {
     hf_credentials alice = draw(w), again = same_key(w, &alice);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
@@ -33,7 +33,7 @@ static void a_repeated_open_answers_the_same_session(world *w)
 }
 
 /* P12, P6 */
-static void a_repeated_open_with_another_key_is_denied(world *w)
+static void a_repeated_open_with_another_key_is_denied(fixture *w)
 {
     hf_credentials alice = draw(w), thief = draw(w);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
@@ -42,7 +42,7 @@ static void a_repeated_open_with_another_key_is_denied(world *w)
 }
 
 /* P12: scoped to its caller. */
-static void two_callers_may_use_the_same_request_id(world *w)
+static void two_callers_may_use_the_same_request_id(fixture *w)
 {
     hf_credentials one = draw(w), two = draw(w), three = draw(w);
     done(w, SESSION_OPEN, BY(one), .user = "alice", .request_id = "open-1", .caller = "token1");
@@ -55,7 +55,7 @@ static void two_callers_may_use_the_same_request_id(world *w)
 }
 
 /* P12 */
-static void another_request_id_opens_another_session(world *w)
+static void another_request_id_opens_another_session(fixture *w)
 {
     hf_credentials one = draw(w), two = same_key(w, &one);
     done(w, SESSION_OPEN, BY(one), .user = "alice", .request_id = "open-1");
@@ -66,7 +66,7 @@ static void another_request_id_opens_another_session(world *w)
 }
 
 /* P12: replacing is done once. */
-static void a_repeated_open_that_replaces_answers_the_same_session(world *w)
+static void a_repeated_open_that_replaces_answers_the_same_session(fixture *w)
 {
     hf_credentials old = person(w, "alice", "Alice Chen"), fresh = draw(w);
     done(w, ACQUIRE, BY(old), ON("policy", "1"));
@@ -81,7 +81,7 @@ static void a_repeated_open_that_replaces_answers_the_same_session(world *w)
 }
 
 /* P7, P12: what died is not opened again by repeating. */
-static void a_repeated_open_of_a_dead_session_does_not_revive_it(world *w)
+static void a_repeated_open_of_a_dead_session_does_not_revive_it(fixture *w)
 {
     hf_credentials alice = draw(w);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1", .idle_us = MINUTE);
@@ -92,7 +92,7 @@ static void a_repeated_open_of_a_dead_session_does_not_revive_it(world *w)
 }
 
 /* P12 */
-static void a_repeated_acquire_answers_the_same_fence(world *w)
+static void a_repeated_acquire_answers_the_same_fence(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t fence =
@@ -107,7 +107,7 @@ static void a_repeated_acquire_answers_the_same_fence(world *w)
 }
 
 /* P12 */
-static void a_repeated_upgrade_answers_the_same_fence(world *w)
+static void a_repeated_upgrade_answers_the_same_fence(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .request_id = "r1");
@@ -121,7 +121,7 @@ static void a_repeated_upgrade_answers_the_same_fence(world *w)
 }
 
 /* P12 */
-static void a_repeated_release_is_done_with_the_same_id_and_not_held_with_another(world *w)
+static void a_repeated_release_is_done_with_the_same_id_and_not_held_with_another(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -135,7 +135,7 @@ static void a_repeated_release_is_done_with_the_same_id_and_not_held_with_anothe
 }
 
 /* P12: scoped to its session. */
-static void a_request_id_of_another_session_settles_nothing(world *w)
+static void a_request_id_of_another_session_settles_nothing(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -144,7 +144,7 @@ static void a_request_id_of_another_session_settles_nothing(world *w)
 }
 
 /* P12 */
-static void a_repeated_release_leaves_the_next_holder_alone(world *w)
+static void a_repeated_release_leaves_the_next_holder_alone(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -155,7 +155,7 @@ static void a_repeated_release_leaves_the_next_holder_alone(world *w)
 }
 
 /* P12: a release that comes twice, the second time late, does not end a later grant. */
-static void a_release_repeated_late_leaves_the_sessions_own_next_grant_alone(world *w)
+static void a_release_repeated_late_leaves_the_sessions_own_next_grant_alone(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1");
@@ -166,7 +166,7 @@ static void a_release_repeated_late_leaves_the_sessions_own_next_grant_alone(wor
 }
 
 /* An id of no letters is no id: it must not seem to have ended what ended without one. */
-static void an_empty_request_id_settles_nothing(world *w)
+static void an_empty_request_id_settles_nothing(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -184,7 +184,7 @@ static void an_empty_request_id_settles_nothing(world *w)
 }
 
 /* P12, P6 */
-static void a_repeated_forced_release_is_done_with_the_same_id_only(world *w)
+static void a_repeated_forced_release_is_done_with_the_same_id_only(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -197,7 +197,7 @@ static void a_repeated_forced_release_is_done_with_the_same_id_only(world *w)
 }
 
 /* P12, P6: whoever got the lock in between is not forced out by the repetition. */
-static void a_repeated_forced_release_leaves_the_next_holder_alone(world *w)
+static void a_repeated_forced_release_leaves_the_next_holder_alone(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -208,7 +208,7 @@ static void a_repeated_forced_release_leaves_the_next_holder_alone(world *w)
 }
 
 /* P12 */
-static void a_repeated_hand_over_answers_the_new_holders_lock(world *w)
+static void a_repeated_hand_over_answers_the_new_holders_lock(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -228,7 +228,7 @@ static void a_repeated_hand_over_answers_the_new_holders_lock(world *w)
 }
 
 /* P12: a linked run shares one id. */
-static void a_repeated_run_answers_the_same(world *w)
+static void a_repeated_run_answers_the_same(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "old"));
@@ -254,7 +254,7 @@ static void a_repeated_run_answers_the_same(world *w)
 }
 
 /* P12: in one batch too. */
-static void a_request_repeated_within_one_batch_is_done_once(world *w)
+static void a_request_repeated_within_one_batch_is_done_once(fixture *w)
 {
     hf_credentials alice = draw(w), again = same_key(w, &alice);
     hf_batch *twice = batch_of(w, 6);
@@ -272,7 +272,7 @@ static void a_request_repeated_within_one_batch_is_done_once(world *w)
 }
 
 /* P12 */
-static void a_request_id_settles_after_closing_and_opening_the_store(world *w)
+static void a_request_id_settles_after_closing_and_opening_the_store(fixture *w)
 {
     hf_credentials alice = draw(w), again = same_key(w, &alice);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
@@ -280,7 +280,7 @@ static void a_request_id_settles_after_closing_and_opening_the_store(world *w)
         done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence;
     done(w, ACQUIRE, BY(alice), ON("policy", "2"));
     done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
-    world_reopen(w);
+    fixture_reopen(w);
     expect_text(
         done(w, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1")->sessions[0].id,
         alice.id);
@@ -291,7 +291,7 @@ static void a_request_id_settles_after_closing_and_opening_the_store(world *w)
 
 /* P12: however caller and id are written, two pairs are two sessions, and the same pair is the same
  * one. */
-static void caller_and_request_id_are_never_taken_for_another_pair(world *w)
+static void caller_and_request_id_are_never_taken_for_another_pair(fixture *w)
 {
     static const struct {
         const char *caller, *id;
@@ -326,7 +326,7 @@ static void caller_and_request_id_are_never_taken_for_another_pair(world *w)
 }
 
 /* P6, P12: scoped to who forces. */
-static void a_forced_release_is_not_settled_by_someone_elses_request_id(world *w)
+static void a_forced_release_is_not_settled_by_someone_elses_request_id(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -346,7 +346,7 @@ static void a_forced_release_is_not_settled_by_someone_elses_request_id(world *w
 }
 
 /* P12: what was forced away was not given back. */
-static void a_release_is_not_settled_by_a_forced_releases_request_id(world *w)
+static void a_release_is_not_settled_by_a_forced_releases_request_id(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -360,7 +360,7 @@ static void a_release_is_not_settled_by_a_forced_releases_request_id(world *w)
 }
 
 /* P12: the second answer is the first, also when the first cleared away what had expired. */
-static void a_release_that_was_not_held_stays_not_held_when_repeated(world *w)
+static void a_release_that_was_not_held_stays_not_held_when_repeated(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -374,7 +374,7 @@ static void a_release_that_was_not_held_stays_not_held_when_repeated(world *w)
 }
 
 /* P12: whatever others did since with what the run released. */
-static void a_repeated_run_leaves_what_it_released_as_others_left_it(world *w)
+static void a_repeated_run_leaves_what_it_released_as_others_left_it(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "x"));
@@ -403,7 +403,7 @@ static void a_repeated_run_leaves_what_it_released_as_others_left_it(world *w)
     done(w, HOLDS, BY(bob), ON("policy", "x"));
 }
 
-static void a_repeated_run_leaves_what_it_handed_over_as_others_left_it(world *w)
+static void a_repeated_run_leaves_what_it_handed_over_as_others_left_it(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "x"));
@@ -422,7 +422,7 @@ static void a_repeated_run_leaves_what_it_handed_over_as_others_left_it(world *w
 }
 
 /* P12: all of it is asked again, so what the first op grants anew the second ends anew. */
-static void a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated(world *w)
+static void a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated(fixture *w)
 {
     static const struct {
         const char *take, *give;
@@ -445,7 +445,7 @@ static void a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated(world
 
 /* P12: what a run grants anew over a row that was there before is no sign that it was done before.
  * */
-static void a_run_does_not_take_itself_for_its_own_repetition(world *w)
+static void a_run_does_not_take_itself_for_its_own_repetition(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY),
                    bob = person(w, "bob", "Bob Smith");
@@ -472,7 +472,7 @@ static void a_run_does_not_take_itself_for_its_own_repetition(world *w)
 }
 
 /* P12: it may come twice into one batch, with someone else's between. */
-static void a_run_repeated_within_one_batch_is_done_once(world *w)
+static void a_run_repeated_within_one_batch_is_done_once(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "x"));
@@ -493,7 +493,7 @@ static void a_run_repeated_within_one_batch_is_done_once(world *w)
 }
 
 /* P12: an op of the run may need what a later one has ended. */
-static void a_repeated_run_is_done_though_it_needs_what_it_has_ended(world *w)
+static void a_repeated_run_is_done_though_it_needs_what_it_has_ended(fixture *w)
 {
     static const struct {
         hf_op_kind first, second;
@@ -541,7 +541,7 @@ static void a_repeated_run_is_done_though_it_needs_what_it_has_ended(world *w)
 }
 
 /* P12: the second time late. */
-static void a_run_repeated_late_leaves_the_sessions_own_next_grant_alone(world *w)
+static void a_run_repeated_late_leaves_the_sessions_own_next_grant_alone(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_batch *last = batch_of(w, 2);
@@ -558,7 +558,7 @@ static void a_run_repeated_late_leaves_the_sessions_own_next_grant_alone(world *
 }
 
 /* P12: the same, where the run itself could be carried out anew. */
-static void a_run_repeated_late_takes_and_ends_nothing_anew(world *w)
+static void a_run_repeated_late_takes_and_ends_nothing_anew(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person(w, "bob", "Bob Smith");
@@ -589,7 +589,7 @@ static void a_run_repeated_late_takes_and_ends_nothing_anew(world *w)
 }
 
 /* P12: what a run has ended itself is no sign that it was done before. */
-static void a_run_that_needs_what_it_has_just_ended_is_refused(world *w)
+static void a_run_that_needs_what_it_has_just_ended_is_refused(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "x"));
@@ -606,7 +606,7 @@ static void a_run_that_needs_what_it_has_just_ended_is_refused(world *w)
 }
 
 /* P12: a request id stands for one request; with other fields it is another request. */
-static void a_request_id_that_opened_one_session_opens_no_other(world *w)
+static void a_request_id_that_opened_one_session_opens_no_other(fixture *w)
 {
     hf_credentials alice = draw(w), again = same_key(w, &alice),
                    old = person(w, "alice", "Alice Chen");
@@ -635,7 +635,7 @@ static void a_request_id_that_opened_one_session_opens_no_other(world *w)
 
 /* P12: the id that handed a lock to one session settles neither a hand-over to another nor a
  * release. */
-static void a_hand_over_is_not_settled_by_one_to_another_session(world *w)
+static void a_hand_over_is_not_settled_by_one_to_another_session(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    carol = person(w, "carol", "Carol Diaz");
@@ -654,7 +654,7 @@ static void a_hand_over_is_not_settled_by_one_to_another_session(world *w)
 }
 
 /* P12: nor does the end of one grant settle the end of another. */
-static void an_end_of_one_grant_does_not_settle_that_of_another(world *w)
+static void an_end_of_one_grant_does_not_settle_that_of_another(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t first = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -677,7 +677,7 @@ static void an_end_of_one_grant_does_not_settle_that_of_another(world *w)
 }
 
 /* P12: an acquire answers what it was asked for, whatever its id took before. */
-static void a_request_id_that_took_one_lock_answers_no_other_with_it(world *w)
+static void a_request_id_that_took_one_lock_answers_no_other_with_it(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .request_id = "r1");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* P13 */
-static void a_request_is_seen_by_who_and_by_the_holders_beat(world *w)
+static void a_request_is_seen_by_who_and_by_the_holders_beat(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -25,13 +25,13 @@ static void a_request_is_seen_by_who_and_by_the_holders_beat(world *w)
         expect_text(seen[i]->user, "bob");
         expect_text(seen[i]->name, "Bob Smith");
         expect_text(seen[i]->message, "please, it is urgent");
-        expect_int(seen[i]->at_us, WORLD_BEGINS_US + SECOND);
+        expect_int(seen[i]->at_us, FIXTURE_BEGINS_US + SECOND);
     }
     expect_int(done(w, BEAT, BY(bob))->requests_count, 0);
 }
 
 /* P2 */
-static void a_request_leaves_an_event(world *w)
+static void a_request_leaves_an_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -45,7 +45,7 @@ static void a_request_leaves_an_event(world *w)
     expect_text(event->reason, "please");
 }
 
-static void a_request_needs_someone_else_who_holds_it(world *w)
+static void a_request_needs_someone_else_who_holds_it(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
                    bob = person(w, "bob", "Bob Smith");
@@ -56,7 +56,7 @@ static void a_request_needs_someone_else_who_holds_it(world *w)
     refused(w, HF_NOT_HELD, REQUEST, BY(bob), ON("policy", "1"));
 }
 
-static void a_reader_may_ask_the_other_readers(world *w)
+static void a_reader_may_ask_the_other_readers(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
@@ -70,7 +70,7 @@ static void a_reader_may_ask_the_other_readers(world *w)
     expect_int(done(w, BEAT, BY(alice))->requests_count, 0);
 }
 
-static void every_holder_sees_every_request(world *w)
+static void every_holder_sees_every_request(fixture *w)
 {
     hf_credentials a = person(w, "a", NULL), b = person(w, "b", NULL), c = person(w, "c", NULL),
                    d = person(w, "d", NULL);
@@ -84,7 +84,7 @@ static void every_holder_sees_every_request(world *w)
     expect_int(done(w, WHO, ON("policy", "1"))->requests_count, 2);
 }
 
-static void asking_again_replaces_the_message(world *w)
+static void asking_again_replaces_the_message(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -95,7 +95,7 @@ static void asking_again_replaces_the_message(world *w)
     expect_text(beat->requests[0].message, "pretty please");
 }
 
-static void a_request_is_gone_when_the_asker_gets_the_lock(world *w)
+static void a_request_is_gone_when_the_asker_gets_the_lock(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials carol = person(w, "carol", "Carol Jones");
@@ -111,7 +111,7 @@ static void a_request_is_gone_when_the_asker_gets_the_lock(world *w)
 }
 
 /* P7 */
-static void a_request_is_gone_when_the_asker_dies_or_closes(world *w)
+static void a_request_is_gone_when_the_asker_dies_or_closes(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_credentials dies = person_idle(w, "bob", "Bob Smith", MINUTE),
@@ -131,7 +131,7 @@ static void a_request_is_gone_when_the_asker_dies_or_closes(world *w)
     expect_int(done(w, WHO, ON("policy", "1"))->requests_count, 0);
 }
 
-static void requests_for_other_resources_are_not_mixed_up(world *w)
+static void requests_for_other_resources_are_not_mixed_up(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -145,7 +145,7 @@ static void requests_for_other_resources_are_not_mixed_up(world *w)
     expect_int(done(w, WHO, ON("policy", "3"))->requests_count, 0);
 }
 
-static void a_declined_request_is_gone_and_the_lock_stays(world *w)
+static void a_declined_request_is_gone_and_the_lock_stays(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    carol = person(w, "carol", "Carol Jones");
@@ -175,7 +175,7 @@ static void a_declined_request_is_gone_and_the_lock_stays(world *w)
     expect_int(done(w, BEAT, BY(alice))->requests_count, 2);
 }
 
-static void only_a_holder_declines(world *w)
+static void only_a_holder_declines(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    carol = person(w, "carol", "Carol Jones");
@@ -193,7 +193,7 @@ static void only_a_holder_declines(world *w)
     expect_int(done(w, WHO, ON("policy", "1"))->requests_count, 0);
 }
 
-static void what_nobody_asked_for_is_not_declined(world *w)
+static void what_nobody_asked_for_is_not_declined(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    dies = person_idle(w, "dora", "Dora Hill", MINUTE), nobody = draw(w);
@@ -211,7 +211,7 @@ static void what_nobody_asked_for_is_not_declined(world *w)
 }
 
 /* R1: a request is to all who read; one of them is enough to decline it. */
-static void each_reader_may_decline(world *w)
+static void each_reader_may_decline(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    carol = person(w, "carol", "Carol Jones");
@@ -225,7 +225,7 @@ static void each_reader_may_decline(world *w)
 }
 
 /* P12 */
-static void a_repeated_decline_leaves_a_new_request_alone(world *w)
+static void a_repeated_decline_leaves_a_new_request_alone(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    carol = person(w, "carol", "Carol Jones");
@@ -254,7 +254,7 @@ static void a_repeated_decline_leaves_a_new_request_alone(world *w)
 }
 
 /* P12: a run leaves one trace for all of it. */
-static void a_repeated_run_of_declines_is_known(world *w)
+static void a_repeated_run_of_declines_is_known(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    carol = person(w, "carol", "Carol Jones");

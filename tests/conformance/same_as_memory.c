@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
-#include <support/world.h>
+#include <support/fixture.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ typedef struct grant {
 
 /* One round: two stores that must answer alike, and the dice. */
 typedef struct game {
-    world *memory, *other;
+    fixture *memory, *other;
     hf_credentials people[PEOPLE];
     hf_credentials liar; /* the id of the first with another key */
     uint64_t seed, dice;
@@ -550,12 +550,12 @@ static void play_batch(game *g)
         same_as_memory_look_at(g, hf_batch_op(g->left, i));
 }
 
-static void play_round(const place *memory_at, const place *at, uint64_t seed)
+static void play_round(const test_store *memory_at, const test_store *at, uint64_t seed)
 {
     game g = {.seed = seed, .dice = seed, .recent_fence = 1};
     hf_error err = {0};
-    g.memory = world_open(memory_at);
-    g.other = world_open(at);
+    g.memory = fixture_open(memory_at);
+    g.other = fixture_open(at);
     expect(HF_OK, hf_batch_new(OPS_MOST + 1, &g.left, &err), err);
     expect(HF_OK, hf_batch_new(OPS_MOST + 1, &g.right, &err), err);
     for (int i = 0; i < PEOPLE; i++) {
@@ -582,13 +582,13 @@ static void play_round(const place *memory_at, const place *at, uint64_t seed)
         if (chance(&g, 15))
             compare_stores(&g);
         if (at->keeps && chance(&g, 2))
-            world_reopen(g.other);
+            fixture_reopen(g.other);
     }
     compare_stores(&g);
     hf_batch_free(g.left);
     hf_batch_free(g.right);
-    world_close(g.memory);
-    world_close(g.other);
+    fixture_close(g.memory);
+    fixture_close(g.other);
 }
 
 static uint64_t same_as_memory_number_from(const char *variable, uint64_t otherwise)
@@ -625,8 +625,8 @@ static void enough_was_seen(void **state)
 
 static void every_answer_is_the_same_as_of_memory(void **state)
 {
-    const place *at = *state;
-    place memory_at = place_memory();
+    const test_store *at = *state;
+    test_store memory_at = test_store_memory();
     hf_seam.memory_keeps_rows = !at->drops_free;
     uint64_t rounds = same_as_memory_number_from("HF_TEST_ROUNDS", ROUNDS);
     for (uint64_t i = 0; i < rounds; i++)
@@ -636,7 +636,7 @@ static void every_answer_is_the_same_as_of_memory(void **state)
 int main(void)
 {
     size_t count = 0, chosen = 0;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     struct CMUnitTest units[17];
     static char names[16][96];
     first_seed = same_as_memory_number_from("HF_TEST_SEED", (uint64_t)time(NULL) * 1000 +

@@ -5,12 +5,12 @@
 
 #define BY_USER(name) (&(hf_save_options){.user = (name)})
 
-static hf_session *saver(world *w, const char *user, const char *name)
+static hf_session *saver(fixture *w, const char *user, const char *name)
 {
     hf_error err = {0};
     hf_session *session = NULL;
     hf_session_options options = {.user = user, .name = name, .idle_us = HOUR};
-    expect(HF_OK, hf_session_open(world_manager(w), &options, &session, &err), err);
+    expect(HF_OK, hf_session_open(fixture_manager(w), &options, &session, &err), err);
     keep_secret(w, hf_session_credentials(session));
     return session;
 }
@@ -26,10 +26,10 @@ static hf_premise relying(const char *name, int64_t version)
     return (hf_premise){.resource = resource_of(name), .version = version, .absent = version == 0};
 }
 
-static void a_user_saves_and_the_version_is_looked_at(world *w)
+static void a_user_saves_and_the_version_is_looked_at(fixture *w)
 {
     hf_error err = {0};
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_resource policy = resource_of("policy/1"), other = resource_of("policy/2");
     hf_save first = saving("policy/1", 0), late = saving("policy/1", 7);
     hf_version now = {.number = 99};
@@ -64,7 +64,7 @@ static void a_user_saves_and_the_version_is_looked_at(world *w)
     expect_true(now.gone && now.number == 2);
 }
 
-static void a_session_saves_what_it_holds(world *w)
+static void a_session_saves_what_it_holds(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = saver(w, "alice", "Alice Chen"), *bob = saver(w, "bob", "Bob Smith");
@@ -91,10 +91,10 @@ static void a_session_saves_what_it_holds(world *w)
 }
 
 /* P9 */
-static void of_a_refused_set_every_conflict_is_told(world *w)
+static void of_a_refused_set_every_conflict_is_told(fixture *w)
 {
     hf_error err = {0};
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_session *carol = saver(w, "carol", "Carol Jones");
     const char *const names[] = {"bill/1", "bill/2", "tax/DE", "address/1"};
     for (size_t i = 0; i < 4; i++) {
@@ -130,7 +130,7 @@ static void of_a_refused_set_every_conflict_is_told(world *w)
     hf_session_free(carol);
 }
 
-static void a_set_is_saved_whole_and_answered_in_the_order_given(world *w)
+static void a_set_is_saved_whole_and_answered_in_the_order_given(fixture *w)
 {
     hf_error err = {0};
     hf_session *alice = saver(w, "alice", "Alice Chen");
@@ -148,16 +148,16 @@ static void a_set_is_saved_whole_and_answered_in_the_order_given(world *w)
     expect_int(hf_result_at(result, 2)->versions[0].number, 1);
     hf_result_free(result);
     /* Without saves it is a question, and nobody need be named. */
-    expect(HF_OK, hf_manager_save_all(world_manager(w), &question, NULL, NULL, &err), err);
+    expect(HF_OK, hf_manager_save_all(fixture_manager(w), &question, NULL, NULL, &err), err);
     premises[0].version = 2;
-    expect(HF_STALE, hf_manager_save_all(world_manager(w), &question, NULL, NULL, &err), err);
+    expect(HF_STALE, hf_manager_save_all(fixture_manager(w), &question, NULL, NULL, &err), err);
     hf_session_free(alice);
 }
 
-static void a_set_that_makes_no_sense_is_refused(world *w)
+static void a_set_that_makes_no_sense_is_refused(fixture *w)
 {
     hf_error err = {0};
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_session *alice = saver(w, "alice", "Alice Chen");
     hf_save twice[] = {saving("bill/1", 0), saving("bill/1", 0)}, negative = saving("bill/1", -1),
             both = {.resource = resource_of("bill/1"), .version = 1, .absent = true};
@@ -195,7 +195,7 @@ static void a_set_that_makes_no_sense_is_refused(world *w)
     hf_session_free(alice);
 }
 
-static void an_acquire_tells_the_version_in_json(world *w)
+static void an_acquire_tells_the_version_in_json(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     static const struct {

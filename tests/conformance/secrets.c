@@ -13,7 +13,7 @@ static void collect(void *context, const char *line)
 }
 
 /* A bit of everything, with refusals. */
-static void secrets_story(world *w, hf_credentials *alice, hf_credentials *bob)
+static void secrets_story(fixture *w, hf_credentials *alice, hf_credentials *bob)
 {
     *alice = person(w, "alice", "Alice Chen");
     *bob = person(w, "bob", "Bob Smith");
@@ -36,7 +36,7 @@ static void secrets_story(world *w, hf_credentials *alice, hf_credentials *bob)
 }
 
 /* P13 */
-static void a_trace_tells_every_op_and_no_key_in_secrets(world *w)
+static void a_trace_tells_every_op_and_no_key_in_secrets(fixture *w)
 {
     char *text = NULL;
     size_t size = 0;
@@ -66,7 +66,7 @@ static void a_trace_tells_every_op_and_no_key_in_secrets(world *w)
 }
 
 /* P13 */
-static void json_tells_a_key_only_when_it_is_given_one(world *w)
+static void json_tells_a_key_only_when_it_is_given_one(fixture *w)
 {
     hf_credentials alice = draw(w);
     const hf_answer *opened = done(w, SESSION_OPEN, BY(alice), .user = "alice");
@@ -85,7 +85,7 @@ static void json_tells_a_key_only_when_it_is_given_one(world *w)
 }
 
 /* P13 */
-static void a_refusal_of_credentials_does_not_repeat_the_key(world *w)
+static void a_refusal_of_credentials_does_not_repeat_the_key(fixture *w)
 {
     (void)w;
     static const char key[] = "0123456789abcdef0123456789abcdeX";
@@ -123,7 +123,7 @@ static bool file_holds(const char *path, const char *bytes)
 }
 
 /* P13: the file holds the hash of a key, not the key. */
-static void the_file_holds_no_key(world *w)
+static void the_file_holds_no_key(fixture *w)
 {
     hf_credentials alice, bob;
     secrets_story(w, &alice, &bob);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The same session with a key that is wrong by one bit. */
-static hf_credentials one_bit_off(world *w, const hf_credentials *right)
+static hf_credentials one_bit_off(fixture *w, const hf_credentials *right)
 {
     char key[HF_KEY_SIZE];
     snprintf(key, sizeof key, "%s", right->key);
@@ -20,7 +20,7 @@ static hf_credentials one_bit_off(world *w, const hf_credentials *right)
 }
 
 /* P11 */
-static void an_opened_session_is_described_as_it_was_asked_for(world *w)
+static void an_opened_session_is_described_as_it_was_asked_for(fixture *w)
 {
     hf_credentials alice = draw(w);
     const hf_answer *opened = done(w, SESSION_OPEN, BY(alice), .user = "alice",
@@ -37,7 +37,7 @@ static void an_opened_session_is_described_as_it_was_asked_for(world *w)
     expect_int(opened->now_us, w->now_us);
 }
 
-static void the_idle_bound_is_five_minutes_and_the_name_is_the_user_unless_said(world *w)
+static void the_idle_bound_is_five_minutes_and_the_name_is_the_user_unless_said(fixture *w)
 {
     hf_credentials bob = draw(w);
     const hf_answer *opened = done(w, SESSION_OPEN, BY(bob), .user = "bob");
@@ -47,7 +47,7 @@ static void the_idle_bound_is_five_minutes_and_the_name_is_the_user_unless_said(
 }
 
 /* P2 */
-static void opening_leaves_an_event(world *w)
+static void opening_leaves_an_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     const hf_event *event = news(w, 1);
@@ -59,7 +59,7 @@ static void opening_leaves_an_event(world *w)
 }
 
 /* P6 */
-static void an_id_that_is_taken_is_not_opened_again(world *w)
+static void an_id_that_is_taken_is_not_opened_again(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_credentials thief = one_bit_off(w, &alice);
@@ -71,7 +71,7 @@ static void an_id_that_is_taken_is_not_opened_again(world *w)
 }
 
 /* P7 */
-static void a_beat_moves_the_idle_bound(world *w)
+static void a_beat_moves_the_idle_bound(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     for (int i = 0; i < 3; i++) {
@@ -81,12 +81,12 @@ static void a_beat_moves_the_idle_bound(world *w)
         expect_text(beat->sessions[0].id, alice.id);
         expect_text(beat->sessions[0].user, "alice");
         expect_int(beat->sessions[0].expires_us, w->now_us + MINUTE);
-        expect_int(beat->sessions[0].opened_us, WORLD_BEGINS_US);
+        expect_int(beat->sessions[0].opened_us, FIXTURE_BEGINS_US);
     }
 }
 
 /* P7 */
-static void one_beat_keeps_all_locks_and_says_how_many(world *w)
+static void one_beat_keeps_all_locks_and_says_how_many(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     hf_credentials bob = person(w, "bob", "Bob Smith");
@@ -105,7 +105,7 @@ static void one_beat_keeps_all_locks_and_says_how_many(world *w)
     expect_int(done(w, WHO, ON("policy", "2"))->locks[0].expires_us, w->now_us + 10 * SECOND);
 }
 
-static void a_beat_leaves_no_event(world *w)
+static void a_beat_leaves_no_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     news_skip(w);
@@ -114,7 +114,7 @@ static void a_beat_leaves_no_event(world *w)
 }
 
 /* P7 */
-static void a_beat_is_in_time_one_microsecond_before_the_bound(world *w)
+static void a_beat_is_in_time_one_microsecond_before_the_bound(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     clock_forward(w, MINUTE - 1);
@@ -122,7 +122,7 @@ static void a_beat_is_in_time_one_microsecond_before_the_bound(world *w)
 }
 
 /* P7 */
-static void a_beat_is_refused_at_the_bound_and_never_revives(world *w)
+static void a_beat_is_refused_at_the_bound_and_never_revives(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -134,7 +134,7 @@ static void a_beat_is_refused_at_the_bound_and_never_revives(world *w)
 }
 
 /* P7, P11: an old beat must not come back when the clock does. */
-static void a_session_seen_dead_by_a_sweep_stays_dead_when_the_clock_goes_back(world *w)
+static void a_session_seen_dead_by_a_sweep_stays_dead_when_the_clock_goes_back(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     clock_forward(w, MINUTE);
@@ -143,7 +143,7 @@ static void a_session_seen_dead_by_a_sweep_stays_dead_when_the_clock_goes_back(w
     refused(w, HF_EXPIRED, BEAT, BY(alice));
 }
 
-static void closing_releases_every_lock_and_says_how_many(world *w)
+static void closing_releases_every_lock_and_says_how_many(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -163,7 +163,7 @@ static void closing_releases_every_lock_and_says_how_many(world *w)
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
 }
 
-static void closing_again_is_harmless_and_leaves_no_event(world *w)
+static void closing_again_is_harmless_and_leaves_no_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, CLOSE, BY(alice));
@@ -173,7 +173,7 @@ static void closing_again_is_harmless_and_leaves_no_event(world *w)
 }
 
 /* P7 */
-static void closing_what_died_is_ok_and_does_not_bring_it_back(world *w)
+static void closing_what_died_is_ok_and_does_not_bring_it_back(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -183,7 +183,7 @@ static void closing_what_died_is_ok_and_does_not_bring_it_back(world *w)
     expect_int(done(w, SESSIONS)->sessions_count, 0);
 }
 
-static void a_closed_session_can_do_nothing_more(world *w)
+static void a_closed_session_can_do_nothing_more(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(bob), ON("policy", "2"));
@@ -201,7 +201,7 @@ static void a_closed_session_can_do_nothing_more(world *w)
 }
 
 /* P6, P13 */
-static void a_key_wrong_by_one_bit_is_denied_everywhere(world *w)
+static void a_key_wrong_by_one_bit_is_denied_everywhere(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials thief = one_bit_off(w, &alice);
@@ -223,7 +223,7 @@ static void a_key_wrong_by_one_bit_is_denied_everywhere(world *w)
 }
 
 /* P6: what a wrong key is told does not depend on whether the session lives. */
-static void a_wrong_key_is_denied_also_for_a_session_that_ended(world *w)
+static void a_wrong_key_is_denied_also_for_a_session_that_ended(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     hf_credentials thief = one_bit_off(w, &alice);
@@ -234,7 +234,7 @@ static void a_wrong_key_is_denied_also_for_a_session_that_ended(world *w)
     refused(w, HF_DENIED, CLOSE, BY(thief));
 }
 
-static void a_session_nobody_opened_is_not_found(world *w)
+static void a_session_nobody_opened_is_not_found(fixture *w)
 {
     hf_credentials bob = person(w, "bob", "Bob Smith"), nobody = draw(w);
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
@@ -251,7 +251,7 @@ static void a_session_nobody_opened_is_not_found(world *w)
     refused(w, HF_NOT_FOUND, FORCE_RELEASE, BY(nobody), ON("policy", "1"), .text = "stuck");
 }
 
-static void replacing_releases_the_old_locks_and_ends_the_old_session(world *w)
+static void replacing_releases_the_old_locks_and_ends_the_old_session(fixture *w)
 {
     hf_credentials old = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(old), ON("policy", "1"));
@@ -272,7 +272,7 @@ static void replacing_releases_the_old_locks_and_ends_the_old_session(world *w)
 }
 
 /* P6 */
-static void replacing_with_a_wrong_key_is_denied_and_opens_nothing(world *w)
+static void replacing_with_a_wrong_key_is_denied_and_opens_nothing(fixture *w)
 {
     hf_credentials old = person(w, "alice", "Alice Chen");
     hf_credentials thief = one_bit_off(w, &old), fresh = draw(w);
@@ -282,7 +282,7 @@ static void replacing_with_a_wrong_key_is_denied_and_opens_nothing(world *w)
     done(w, HOLDS, BY(old), ON("policy", "1"));
 }
 
-static void replacing_what_has_ended_opens_all_the_same(world *w)
+static void replacing_what_has_ended_opens_all_the_same(fixture *w)
 {
     hf_credentials old = person_idle(w, "alice", "Alice Chen", MINUTE), fresh = draw(w);
     done(w, ACQUIRE, BY(old), ON("policy", "1"));
@@ -292,14 +292,14 @@ static void replacing_what_has_ended_opens_all_the_same(world *w)
     refused(w, HF_EXPIRED, BEAT, BY(old));
 }
 
-static void replacing_what_is_not_known_any_more_opens_all_the_same(world *w)
+static void replacing_what_is_not_known_any_more_opens_all_the_same(fixture *w)
 {
     hf_credentials old = draw(w), fresh = draw(w);
     done(w, SESSION_OPEN, BY(fresh), .user = "alice", .replaces = &old);
     done(w, BEAT, BY(fresh));
 }
 
-static void live_sessions_are_listed_by_id_without_secrets(world *w)
+static void live_sessions_are_listed_by_id_without_secrets(fixture *w)
 {
     hf_credentials people[5];
     for (int i = 0; i < 5; i++)
@@ -318,7 +318,7 @@ static void live_sessions_are_listed_by_id_without_secrets(world *w)
     expect_int(done(w, SESSIONS, .user = "nobody")->sessions_count, 0);
 }
 
-static void pages_of_sessions_cover_all_exactly_once(world *w)
+static void pages_of_sessions_cover_all_exactly_once(fixture *w)
 {
     enum { PEOPLE = 7 };
     for (int i = 0; i < PEOPLE; i++)
@@ -341,7 +341,7 @@ static void pages_of_sessions_cover_all_exactly_once(world *w)
 }
 
 /* P7, P13 */
-static void a_session_is_found_by_its_key_and_nothing_is_extended(world *w)
+static void a_session_is_found_by_its_key_and_nothing_is_extended(fixture *w)
 {
     hf_credentials alice = draw(w);
     const hf_answer *opened =
@@ -365,7 +365,7 @@ static void a_session_is_found_by_its_key_and_nothing_is_extended(world *w)
 }
 
 /* The hash of the key is in the store, and whoever can prove that they know it has the key. */
-static void a_session_is_found_by_a_proof_of_its_key(world *w)
+static void a_session_is_found_by_a_proof_of_its_key(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
                    bob = person(w, "bob", "Bob Smith"), nobody = draw(w);
@@ -393,7 +393,7 @@ static void a_session_is_found_by_a_proof_of_its_key(world *w)
     refused(w, HF_EXPIRED, SESSION_FIND, .target = alice.id, .text = "a ticket", .sha256 = proof);
 }
 
-static void a_session_that_is_not_there_is_not_found(world *w)
+static void a_session_that_is_not_there_is_not_found(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), nobody = draw(w);
     done(w, CLOSE, BY(alice));
@@ -403,7 +403,7 @@ static void a_session_that_is_not_there_is_not_found(world *w)
     refused(w, HF_INVALID, SESSION_FIND);
 }
 
-static void finding_stands_beside_other_ops_and_sees_what_they_did(world *w)
+static void finding_stands_beside_other_ops_and_sees_what_they_did(fixture *w)
 {
     hf_credentials alice = draw(w), bob = person(w, "bob", "Bob Smith");
     hf_batch *batch = batch_of(w, 5);
@@ -418,7 +418,7 @@ static void finding_stands_beside_other_ops_and_sees_what_they_did(world *w)
     answer(batch, 4, HF_EXPIRED);
 }
 
-static void who_opened_a_session_is_in_every_answer_about_it(world *w)
+static void who_opened_a_session_is_in_every_answer_about_it(fixture *w)
 {
     static const char caller[] = "a caller of up to 64 bytes: 456789012345678901234567890123456789";
     hf_credentials alice = draw(w);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* P4 */
-static void several_are_acquired_together(world *w)
+static void several_are_acquired_together(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_batch *run1 = batch_of(w, 3);
@@ -28,7 +28,7 @@ static void several_are_acquired_together(world *w)
 }
 
 /* P4, P13 */
-static void one_blocked_resource_stops_the_whole_run_and_leaves_nothing_behind(world *w)
+static void one_blocked_resource_stops_the_whole_run_and_leaves_nothing_behind(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(bob), ON("policy", "2"));
@@ -52,7 +52,7 @@ static void one_blocked_resource_stops_the_whole_run_and_leaves_nothing_behind(w
 }
 
 /* P4 */
-static void the_first_blocked_of_a_run_is_the_one_named(world *w)
+static void the_first_blocked_of_a_run_is_the_one_named(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials carol = person(w, "carol", "Carol Jones");
@@ -69,7 +69,7 @@ static void the_first_blocked_of_a_run_is_the_one_named(world *w)
 }
 
 /* P4 */
-static void a_refused_run_in_the_middle_does_not_fail_its_neighbours(world *w)
+static void a_refused_run_in_the_middle_does_not_fail_its_neighbours(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(bob), ON("policy", "taken"));
@@ -95,7 +95,7 @@ static void a_refused_run_in_the_middle_does_not_fail_its_neighbours(world *w)
 }
 
 /* P4 */
-static void two_runs_side_by_side_are_judged_apart(world *w)
+static void two_runs_side_by_side_are_judged_apart(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_batch *two = batch_of(w, 4);
@@ -111,7 +111,7 @@ static void two_runs_side_by_side_are_judged_apart(world *w)
     expect_int(done(w, WHO, ON("policy", "3"))->locks_count, 0);
 }
 
-static void each_op_sees_those_before_it(world *w)
+static void each_op_sees_those_before_it(fixture *w)
 {
     hf_credentials alice = draw(w), bob = draw(w);
     hf_batch *story = batch_of(w, 10);
@@ -137,7 +137,7 @@ static void each_op_sees_those_before_it(world *w)
     expect_int(hf_batch_op(story, 9)->answer.locks[0].fence, w->now_us + 2);
 }
 
-static void what_a_run_undid_is_not_seen_by_later_ops(world *w)
+static void what_a_run_undid_is_not_seen_by_later_ops(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -162,7 +162,7 @@ static void what_a_run_undid_is_not_seen_by_later_ops(world *w)
 }
 
 /* Every kind of change is undone with its run. */
-static void a_refused_run_undoes_every_kind_of_change(world *w)
+static void a_refused_run_undoes_every_kind_of_change(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials carol = person(w, "carol", "Carol Jones");
@@ -199,7 +199,7 @@ static void a_refused_run_undoes_every_kind_of_change(world *w)
 }
 
 /* P4: a duplicate in one acquire. */
-static void a_resource_named_twice_in_a_run_is_invalid(world *w)
+static void a_resource_named_twice_in_a_run_is_invalid(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     char *before = snapshot(w);
@@ -216,7 +216,7 @@ static void a_resource_named_twice_in_a_run_is_invalid(world *w)
 
 /* Outside a run the second is simply asking again. */
 /* Also when another session named it in between. */
-static void a_session_that_names_a_resource_twice_is_told_though_another_did_too(world *w)
+static void a_session_that_names_a_resource_twice_is_told_though_another_did_too(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_batch *run_of = batch_of(w, 3);
@@ -230,7 +230,7 @@ static void a_session_that_names_a_resource_twice_is_told_though_another_did_too
     expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 0);
 }
 
-static void a_resource_named_twice_outside_a_run_is_harmless(world *w)
+static void a_resource_named_twice_outside_a_run_is_harmless(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_batch *twice = batch_of(w, 2);
@@ -243,7 +243,7 @@ static void a_resource_named_twice_outside_a_run_is_harmless(world *w)
     expect_int(again->locks[0].fence, fence);
 }
 
-static void one_invalid_op_undoes_its_run_and_only_that(world *w)
+static void one_invalid_op_undoes_its_run_and_only_that(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_batch *mixed = batch_of(w, 4);
@@ -261,7 +261,7 @@ static void one_invalid_op_undoes_its_run_and_only_that(world *w)
 
 /* P4: a dead lock stepped over in a run that is refused is stepped over again later, and only then
  * tells its end. */
-static void a_refused_run_leaves_a_dead_lock_for_the_next(world *w)
+static void a_refused_run_leaves_a_dead_lock_for_the_next(fixture *w)
 {
     hf_credentials dead = person_idle(w, "alice", "Alice Chen", SECOND);
     hf_credentials bob = person(w, "bob", "Bob Smith"), carol = person(w, "carol", "Carol Jones");

@@ -15,7 +15,7 @@ static bool is_among(const hf_answer *answer, const hf_credentials *who)
 }
 
 /* P1 */
-static void readers_stand_beside_readers_each_with_a_fence_of_their_own(world *w)
+static void readers_stand_beside_readers_each_with_a_fence_of_their_own(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t first =
@@ -31,7 +31,7 @@ static void readers_stand_beside_readers_each_with_a_fence_of_their_own(world *w
 }
 
 /* P1, P13 */
-static void a_writer_is_refused_while_there_are_readers_and_all_of_them_are_named(world *w)
+static void a_writer_is_refused_while_there_are_readers_and_all_of_them_are_named(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_credentials carol = person(w, "carol", "Carol Jones");
@@ -51,7 +51,7 @@ static void a_writer_is_refused_while_there_are_readers_and_all_of_them_are_name
 }
 
 /* P13: that the first of them goes frees nothing. */
-static void a_refusal_tells_when_the_last_of_several_readers_is_gone(world *w)
+static void a_refusal_tells_when_the_last_of_several_readers_is_gone(fixture *w)
 {
     hf_credentials readers[3] = {person_idle(w, "alice", "Alice Chen", HOUR),
                                  person_idle(w, "bob", "Bob Smith", 5 * HOUR),
@@ -83,7 +83,7 @@ static void a_refusal_tells_when_the_last_of_several_readers_is_gone(world *w)
 }
 
 /* P5 */
-static void asking_shared_twice_is_harmless(world *w)
+static void asking_shared_twice_is_harmless(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t fence =
@@ -98,7 +98,7 @@ static void asking_shared_twice_is_harmless(world *w)
 }
 
 /* P5, P8 */
-static void a_sole_reader_becomes_the_writer_with_a_new_fence(world *w)
+static void a_sole_reader_becomes_the_writer_with_a_new_fence(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_lock read =
@@ -120,7 +120,7 @@ static void a_sole_reader_becomes_the_writer_with_a_new_fence(world *w)
 }
 
 /* P5: never a shorter bound. */
-static void an_upgrade_never_shortens_the_bound(world *w)
+static void an_upgrade_never_shortens_the_bound(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY);
     hf_lock read =
@@ -133,7 +133,7 @@ static void an_upgrade_never_shortens_the_bound(world *w)
 }
 
 /* P1, P5 */
-static void an_upgrade_is_refused_while_others_read(world *w)
+static void an_upgrade_is_refused_while_others_read(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t fence =
@@ -149,7 +149,7 @@ static void an_upgrade_is_refused_while_others_read(world *w)
 }
 
 /* P1, P7 */
-static void a_dead_reader_does_not_stand_in_the_way_of_an_upgrade(world *w)
+static void a_dead_reader_does_not_stand_in_the_way_of_an_upgrade(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_credentials bob = person_idle(w, "bob", "Bob Smith", MINUTE);
@@ -162,7 +162,7 @@ static void a_dead_reader_does_not_stand_in_the_way_of_an_upgrade(world *w)
 }
 
 /* P1 */
-static void two_readers_who_both_want_to_write_are_both_told(world *w)
+static void two_readers_who_both_want_to_write_are_both_told(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
@@ -174,7 +174,7 @@ static void two_readers_who_both_want_to_write_are_both_told(world *w)
 }
 
 /* P1, P8 */
-static void a_downgrade_keeps_fence_bound_and_purpose_and_lets_readers_in(world *w)
+static void a_downgrade_keeps_fence_bound_and_purpose_and_lets_readers_in(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_lock write =
@@ -195,7 +195,7 @@ static void a_downgrade_keeps_fence_bound_and_purpose_and_lets_readers_in(world 
     refused(w, HF_LOCKED, ACQUIRE, BY(alice), ON("policy", "1"));
 }
 
-static void a_downgrade_needs_the_lock_and_the_right_fence(world *w)
+static void a_downgrade_needs_the_lock_and_the_right_fence(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     refused(w, HF_NOT_HELD, DOWNGRADE, BY(alice), ON("policy", "1"));
@@ -206,7 +206,7 @@ static void a_downgrade_needs_the_lock_and_the_right_fence(world *w)
     done(w, DOWNGRADE, BY(alice), ON("policy", "1"), .fence = fence);
 }
 
-static void downgrading_a_shared_lock_changes_nothing(world *w)
+static void downgrading_a_shared_lock_changes_nothing(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
@@ -217,7 +217,7 @@ static void downgrading_a_shared_lock_changes_nothing(world *w)
 
 /* One reader's going leaves the others: releasing a shared lock once deleted a writer's elsewhere.
  * */
-static void releasing_one_shared_lock_leaves_the_others(world *w)
+static void releasing_one_shared_lock_leaves_the_others(fixture *w)
 {
     hf_credentials people[3];
     for (int i = 0; i < 3; i++) {

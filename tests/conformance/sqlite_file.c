@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
-#include <support/calm.h>
+#include <support/timing.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -93,7 +93,7 @@ static void refused_untouched(const char *path)
 }
 
 /* A store with a lock in it, closed; its path. */
-static const char *made(world *w, hf_credentials *alice)
+static const char *made(fixture *w, hf_credentials *alice)
 {
     *alice = person_idle(w, "alice", "Alice Chen", DAY);
     done(w, ACQUIRE, BY(*alice), ON("policy", "1"));
@@ -104,13 +104,13 @@ static const char *made(world *w, hf_credentials *alice)
     return path;
 }
 
-static void a_folder_is_not_a_store(world *w)
+static void a_folder_is_not_a_store(fixture *w)
 {
     (void)w;
     open_comes_to(scratch_folder(), HF_UNAVAILABLE);
 }
 
-static void a_file_in_a_folder_that_is_not_there_is_unavailable(world *w)
+static void a_file_in_a_folder_that_is_not_there_is_unavailable(fixture *w)
 {
     (void)w;
     char path[HF_URL_MAX], inside[HF_URL_MAX + 16];
@@ -119,7 +119,7 @@ static void a_file_in_a_folder_that_is_not_there_is_unavailable(world *w)
     open_comes_to(inside, HF_UNAVAILABLE);
 }
 
-static void a_path_may_begin_with_two_slashes(world *w)
+static void a_path_may_begin_with_two_slashes(fixture *w)
 {
     (void)w;
     char path[HF_URL_MAX], doubled[HF_URL_MAX + 8];
@@ -152,7 +152,7 @@ static void bow_to_permissions(bool bow)
     }
 }
 
-static void a_folder_that_cannot_be_written_is_unavailable(world *w)
+static void a_folder_that_cannot_be_written_is_unavailable(fixture *w)
 {
     (void)w;
     char folder[HF_URL_MAX], path[HF_URL_MAX + 16];
@@ -165,7 +165,7 @@ static void a_folder_that_cannot_be_written_is_unavailable(world *w)
     expect_int(rmdir(folder), 0);
 }
 
-static void a_file_that_cannot_be_written_is_unavailable(world *w)
+static void a_file_that_cannot_be_written_is_unavailable(fixture *w)
 {
     hf_credentials alice;
     const char *path = made(w, &alice);
@@ -175,7 +175,7 @@ static void a_file_that_cannot_be_written_is_unavailable(world *w)
     bow_to_permissions(false);
 }
 
-static void a_file_that_cannot_be_read_says_why(world *w)
+static void a_file_that_cannot_be_read_says_why(fixture *w)
 {
     hf_credentials alice;
     const char *path = made(w, &alice);
@@ -189,7 +189,7 @@ static void a_file_that_cannot_be_read_says_why(world *w)
     expect_contains(err.message, "Permission denied");
 }
 
-static void a_file_that_is_no_database_is_refused_and_left_alone(world *w)
+static void a_file_that_is_no_database_is_refused_and_left_alone(fixture *w)
 {
     (void)w;
     char path[HF_URL_MAX];
@@ -207,7 +207,7 @@ static void a_file_that_is_no_database_is_refused_and_left_alone(world *w)
 }
 
 /* Damaged in the header, in the first page, in the middle, and cut off. */
-static void a_corrupt_file_is_refused_and_left_alone(world *w)
+static void a_corrupt_file_is_refused_and_left_alone(fixture *w)
 {
     hf_credentials alice;
     const char *path = made(w, &alice);
@@ -231,7 +231,7 @@ static void a_corrupt_file_is_refused_and_left_alone(world *w)
     free(good.bytes);
 }
 
-static void another_programs_database_is_refused_and_left_alone(world *w)
+static void another_programs_database_is_refused_and_left_alone(fixture *w)
 {
     (void)w;
     char path[HF_URL_MAX];
@@ -243,7 +243,7 @@ static void another_programs_database_is_refused_and_left_alone(world *w)
 }
 
 /* Only a file that is not there, or empty, becomes a store. */
-static void an_empty_file_becomes_a_store(world *w)
+static void an_empty_file_becomes_a_store(fixture *w)
 {
     (void)w;
     char path[HF_URL_MAX];
@@ -253,7 +253,7 @@ static void an_empty_file_becomes_a_store(world *w)
     unlink(path);
 }
 
-static void a_schema_two_versions_newer_is_refused_and_left_alone(world *w)
+static void a_schema_two_versions_newer_is_refused_and_left_alone(fixture *w)
 {
     hf_credentials alice;
     const char *path = made(w, &alice);
@@ -262,7 +262,7 @@ static void a_schema_two_versions_newer_is_refused_and_left_alone(world *w)
 }
 
 /* So that servers can be upgraded one by one. */
-static void a_schema_one_version_newer_works(world *w)
+static void a_schema_one_version_newer_works(fixture *w)
 {
     hf_credentials alice;
     const char *path = made(w, &alice);
@@ -287,7 +287,7 @@ static void expect_row(sqlite3 *db, const char *query, const char *expected)
     sqlite3_finalize(stmt);
 }
 
-static void a_schema_version_that_makes_no_sense_is_refused(world *w)
+static void a_schema_version_that_makes_no_sense_is_refused(fixture *w)
 {
     hf_credentials alice;
     const char *path = made(w, &alice);
@@ -310,7 +310,7 @@ static int64_t pretend_kind(const char *path)
 }
 
 /* Network filesystems: NFS, SMB, CIFS, SMB2, AFS, Ceph, 9P. */
-static void a_network_filesystem_is_refused_pointing_to_serve(world *w)
+static void a_network_filesystem_is_refused_pointing_to_serve(fixture *w)
 {
     (void)w;
     static const int64_t kinds[] = {0x6969,     0x517b,     0xff534d42, 0xfe534d42,
@@ -341,7 +341,7 @@ static void a_network_filesystem_is_refused_pointing_to_serve(world *w)
 }
 
 /* P2 */
-static void locks_are_found_again_after_closing_and_opening(world *w)
+static void locks_are_found_again_after_closing_and_opening(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY),
                    bob = person_idle(w, "bob", "Bob Smith", DAY);
@@ -352,7 +352,7 @@ static void locks_are_found_again_after_closing_and_opening(world *w)
     done(w, ACQUIRE, BY(bob), ON("policy", "3"));
     done(w, FORCE_RELEASE, ON("policy", "3"), .actor = "root", .text = "why");
     char *before = snapshot(w);
-    world_reopen(w);
+    fixture_reopen(w);
     unchanged(w, before);
     expect_int(done(w, BEAT, BY(bob))->lost_count, 1);
     expect_int(done(w, BEAT, BY(alice))->requests_count, 1);
@@ -360,7 +360,7 @@ static void locks_are_found_again_after_closing_and_opening(world *w)
 }
 
 /* P1 */
-static void two_handles_on_one_file_see_the_same_locks(world *w)
+static void two_handles_on_one_file_see_the_same_locks(fixture *w)
 {
     hf_error err = {0};
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
@@ -385,7 +385,7 @@ static void two_handles_on_one_file_see_the_same_locks(world *w)
 }
 
 /* The tables are public: administrators and guards read them. */
-static void the_tables_say_what_the_answers_said(world *w)
+static void the_tables_say_what_the_answers_said(fixture *w)
 {
     hf_credentials alice = draw(w);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = "token1", .request_id = "open-1");
@@ -421,7 +421,7 @@ static void the_tables_say_what_the_answers_said(world *w)
 }
 
 /* P3 */
-static void another_programs_open_change_is_busy_in_under_a_second(world *w)
+static void another_programs_open_change_is_busy_in_under_a_second(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     sqlite3 *db = NULL;
@@ -437,7 +437,7 @@ static void another_programs_open_change_is_busy_in_under_a_second(world *w)
     answer(take, 0, HF_OK);
 }
 
-static void namespaces_of_one_file_do_not_see_each_other(world *w)
+static void namespaces_of_one_file_do_not_see_each_other(fixture *w)
 {
     hf_error err = {0};
     char url[HF_URL_MAX + 32];
@@ -459,7 +459,7 @@ static void namespaces_of_one_file_do_not_see_each_other(world *w)
 }
 
 /* The grade says what an acknowledged lock survives. */
-static void the_grade_of_a_file_is_disk(world *w)
+static void the_grade_of_a_file_is_disk(fixture *w)
 {
     hf_grade grade = {0};
     hf_store_grade(w->store, &grade);
@@ -488,7 +488,7 @@ static void existing_comes_to(const char *path, const char *query, hf_status sta
     hf_store_close(store);
 }
 
-static void where_only_an_existing_store_is_wanted_none_is_made(world *w)
+static void where_only_an_existing_store_is_wanted_none_is_made(fixture *w)
 {
     hf_credentials alice;
     char path[HF_URL_MAX];
@@ -509,7 +509,7 @@ static void where_only_an_existing_store_is_wanted_none_is_made(world *w)
 }
 
 /* A table of the same name does not make it ours. */
-static void another_programs_database_with_a_table_like_ours_is_refused_and_left_alone(world *w)
+static void another_programs_database_with_a_table_like_ours_is_refused_and_left_alone(fixture *w)
 {
     (void)w;
     static const char *const tables[] = {
@@ -533,7 +533,7 @@ static void another_programs_database_with_a_table_like_ours_is_refused_and_left
 }
 
 /* Looking at a database with a log takes more care: SQLite would lay files beside it. */
-static void another_programs_database_with_a_log_is_refused_and_nothing_laid_beside_it(world *w)
+static void another_programs_database_with_a_log_is_refused_and_nothing_laid_beside_it(fixture *w)
 {
     (void)w;
     char path[HF_URL_MAX];
@@ -549,7 +549,7 @@ static void another_programs_database_with_a_log_is_refused_and_nothing_laid_bes
 }
 
 /* A newer version may know more policies. */
-static void a_policy_that_is_not_known_is_named_and_nothing_of_that_type_is_granted(world *w)
+static void a_policy_that_is_not_known_is_named_and_nothing_of_that_type_is_granted(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     alter(strchr(w->url, ':') + 1,
@@ -587,7 +587,7 @@ static void *sqlite_file_wait_for_it(void *context)
     return NULL;
 }
 
-static void all_are_busy(world *w, hf_credentials *by)
+static void all_are_busy(fixture *w, hf_credentials *by)
 {
     pthread_t threads[WAITERS];
     waiter all[WAITERS];
@@ -602,7 +602,7 @@ static void all_are_busy(world *w, hf_credentials *by)
 }
 
 /* P3: they do not wait one after the other. */
-static void another_programs_open_change_is_busy_soon_for_every_thread(world *w)
+static void another_programs_open_change_is_busy_soon_for_every_thread(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     sqlite3 *db = NULL;
@@ -615,7 +615,7 @@ static void another_programs_open_change_is_busy_soon_for_every_thread(world *w)
 }
 
 /* Whatever one namespace calls its tables, another may be called so. */
-static void namespaces_named_like_each_others_tables_work_side_by_side(world *w)
+static void namespaces_named_like_each_others_tables_work_side_by_side(fixture *w)
 {
     static const char *const names[] = {"a",      "a_lock",    "a_session",
                                         "a_meta", "a_request", "a_lost",

@@ -4,7 +4,7 @@
 #ifndef HF_TESTS_CONFORMANCE_SUITE_H
 #define HF_TESTS_CONFORMANCE_SUITE_H
 
-#include <support/world.h>
+#include <support/fixture.h>
 
 /* Which stores a test is about, where that is not all. */
 typedef enum suite_needs {
@@ -15,7 +15,7 @@ typedef enum suite_needs {
 
 typedef struct suite_test {
     const char *name;
-    void (*body)(world *w);
+    void (*body)(fixture *w);
     suite_needs needs;
 } suite_test;
 

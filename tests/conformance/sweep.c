@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* P7 */
-static void what_lives_is_not_swept(world *w)
+static void what_lives_is_not_swept(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
                    bob = person(w, "bob", "Bob Smith");
@@ -21,7 +21,7 @@ static void what_lives_is_not_swept(world *w)
 }
 
 /* P2, P7 */
-static void a_dead_session_is_ended_and_its_locks_removed_with_events(world *w)
+static void a_dead_session_is_ended_and_its_locks_removed_with_events(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -46,7 +46,7 @@ static void a_dead_session_is_ended_and_its_locks_removed_with_events(world *w)
 }
 
 /* P2, P7 */
-static void a_lock_past_its_own_bound_is_removed_and_its_session_left(world *w)
+static void a_lock_past_its_own_bound_is_removed_and_its_session_left(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
@@ -61,7 +61,7 @@ static void a_lock_past_its_own_bound_is_removed_and_its_session_left(world *w)
     expect_int(done(w, BEAT, BY(alice))->locks_count, 1);
 }
 
-static void each_call_does_bounded_work_and_says_whether_there_is_more(world *w)
+static void each_call_does_bounded_work_and_says_whether_there_is_more(fixture *w)
 {
     enum { PEOPLE = 6, EACH = 4 };
     for (int i = 0; i < PEOPLE; i++) {
@@ -86,7 +86,7 @@ static void each_call_does_bounded_work_and_says_whether_there_is_more(world *w)
     expect_int(sweep_all(w, 0), 0);
 }
 
-static void of_locks_past_their_bound_those_that_ended_first_go_first(world *w)
+static void of_locks_past_their_bound_those_that_ended_first_go_first(fixture *w)
 {
     enum { PEOPLE = 5 };
     static const int minutes[PEOPLE] = {3, 5, 1, 4, 2};
@@ -108,7 +108,7 @@ static void of_locks_past_their_bound_those_that_ended_first_go_first(world *w)
 }
 
 /* P7: nothing depends on it but space. */
-static void a_sweep_changes_no_answer(world *w)
+static void a_sweep_changes_no_answer(fixture *w)
 {
     hf_credentials dead = person_idle(w, "alice", "Alice Chen", MINUTE),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -131,18 +131,18 @@ static void a_sweep_changes_no_answer(world *w)
     done(w, CLOSE, BY(dead));
 }
 
-static void an_ended_session_is_known_for_a_day_and_then_forgotten(world *w)
+static void an_ended_session_is_known_for_a_day_and_then_forgotten(fixture *w)
 {
     hf_credentials closed = person(w, "alice", "Alice Chen"),
                    died = person_idle(w, "bob", "Bob Smith", MINUTE);
     done(w, CLOSE, BY(closed));
     clock_forward(w, MINUTE);
     sweep_all(w, 0);
-    clock_set(w, WORLD_BEGINS_US + HF_KEEP_US - 1);
+    clock_set(w, FIXTURE_BEGINS_US + HF_KEEP_US - 1);
     expect_int(sweep_all(w, 0), 0);
     refused(w, HF_EXPIRED, BEAT, BY(closed));
     refused(w, HF_EXPIRED, BEAT, BY(died));
-    clock_set(w, WORLD_BEGINS_US + HF_KEEP_US + 1);
+    clock_set(w, FIXTURE_BEGINS_US + HF_KEEP_US + 1);
     expect_int(sweep_all(w, 0), 1);
     refused(w, HF_NOT_FOUND, BEAT, BY(closed));
     refused(w, HF_EXPIRED, BEAT, BY(died));
@@ -151,7 +151,7 @@ static void an_ended_session_is_known_for_a_day_and_then_forgotten(world *w)
     refused(w, HF_NOT_FOUND, BEAT, BY(died));
 }
 
-static void a_free_resource_is_forgotten_after_a_day_or_at_once(world *w)
+static void a_free_resource_is_forgotten_after_a_day_or_at_once(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", 3 * DAY);
     done(w, ACQUIRE, BY(alice), ON("policy", "free"));
@@ -167,7 +167,7 @@ static void a_free_resource_is_forgotten_after_a_day_or_at_once(world *w)
 }
 
 /* Forgetting is not an event: nothing happened to anyone. */
-static void forgetting_leaves_no_event(world *w)
+static void forgetting_leaves_no_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -179,7 +179,7 @@ static void forgetting_leaves_no_event(world *w)
 }
 
 /* Most sessions are opened without a request id: they have nothing in common for it. */
-static void many_sessions_without_a_request_id_are_swept_in_bounded_steps(world *w)
+static void many_sessions_without_a_request_id_are_swept_in_bounded_steps(fixture *w)
 {
     enum { PEOPLE = 1000, STEP = 300 };
     static hf_credentials people[PEOPLE];

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A token's key, the same in every run; its secret must not be told by any answer. */
-static hf_token_key key_of(world *w, unsigned n)
+static hf_token_key key_of(fixture *w, unsigned n)
 {
     hf_token_key key;
     hf_error err = {0};
@@ -23,7 +23,7 @@ static hf_token_key key_of(world *w, unsigned n)
 
 #define WITH(key) .token = (key).id, .sha256 = (key).sha256
 
-static void a_token_is_found_by_its_secret_as_it_was_made(world *w)
+static void a_token_is_found_by_its_secret_as_it_was_made(fixture *w)
 {
     hf_token_key key = key_of(w, 1);
     const hf_answer *made = done(w, TOKEN_CREATE, WITH(key), .name = "billing",
@@ -45,7 +45,7 @@ static void a_token_is_found_by_its_secret_as_it_was_made(world *w)
     expect_int(found->now_us, w->now_us);
 }
 
-static void a_token_is_found_by_its_id_too(world *w)
+static void a_token_is_found_by_its_id_too(fixture *w)
 {
     hf_token_key key = key_of(w, 1), other = key_of(w, 2);
     const hf_answer *made =
@@ -62,7 +62,7 @@ static void a_token_is_found_by_its_id_too(world *w)
     refused(w, HF_INVALID, TOKEN_FIND, .token = "");
 }
 
-static void a_secret_that_is_no_tokens_is_not_found(world *w)
+static void a_secret_that_is_no_tokens_is_not_found(fixture *w)
 {
     hf_token_key key = key_of(w, 1), other = key_of(w, 2);
     refused(w, HF_NOT_FOUND, TOKEN_FIND, .sha256 = key.sha256);
@@ -74,7 +74,7 @@ static void a_secret_that_is_no_tokens_is_not_found(world *w)
 }
 
 /* P11 */
-static void a_token_ends_when_the_stores_clock_says_so(world *w)
+static void a_token_ends_when_the_stores_clock_says_so(fixture *w)
 {
     hf_token_key brief = key_of(w, 1), lasting = key_of(w, 2);
     done(w, TOKEN_CREATE, WITH(brief), .name = "brief", .roles = "use", .ttl_us = HOUR);
@@ -91,7 +91,7 @@ static void a_token_ends_when_the_stores_clock_says_so(world *w)
     expect_true(hf_token_lives(&got->tokens[0], got->now_us));
 }
 
-static void a_revoked_token_is_found_and_says_so(world *w)
+static void a_revoked_token_is_found_and_says_so(fixture *w)
 {
     hf_token_key key = key_of(w, 1);
     done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use");
@@ -109,7 +109,7 @@ static void a_revoked_token_is_found_and_says_so(world *w)
     expect_contains(no->message, key_of(w, 2).id);
 }
 
-static void making_and_revoking_leave_events_that_name_the_token(world *w)
+static void making_and_revoking_leave_events_that_name_the_token(fixture *w)
 {
     hf_token_key key = key_of(w, 1);
     char named[HF_TEXT_SIZE];
@@ -128,7 +128,7 @@ static void making_and_revoking_leave_events_that_name_the_token(world *w)
 }
 
 /* P12: only who has the secret is answered again. */
-static void a_repeated_request_makes_no_second_token(world *w)
+static void a_repeated_request_makes_no_second_token(fixture *w)
 {
     hf_token_key key = key_of(w, 1), other = key_of(w, 2);
     const hf_answer *first = done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use",
@@ -147,8 +147,8 @@ static void a_repeated_request_makes_no_second_token(world *w)
     expect_int(done(w, TOKENS)->tokens_count, 2);
 }
 
-static const hf_answer *made_again(world *w, hf_status status, const char *name, const char *roles,
-                                   const char *users, int64_t ttl_us)
+static const hf_answer *made_again(fixture *w, hf_status status, const char *name,
+                                   const char *roles, const char *users, int64_t ttl_us)
 {
     hf_token_key key = key_of(w, 1);
     hf_op op = {.kind = HF_OP_TOKEN_CREATE, WITH(key), .actor = "root", .request_id = "q1"};
@@ -160,7 +160,7 @@ static const hf_answer *made_again(world *w, hf_status status, const char *name,
 }
 
 /* P12: a request id stands for one request; with other fields it is another request. */
-static void a_request_id_that_made_one_token_makes_no_other(world *w)
+static void a_request_id_that_made_one_token_makes_no_other(fixture *w)
 {
     const char *id = made_again(w, HF_OK, "n", "observe use", "a*", HOUR)->tokens[0].id;
     const hf_answer *no = made_again(w, HF_INVALID, "m", "observe use", "a*", HOUR);
@@ -178,7 +178,7 @@ static void a_request_id_that_made_one_token_makes_no_other(world *w)
     expect_int(done(w, TOKENS)->tokens_count, 1);
 }
 
-static void an_id_or_a_secret_is_not_taken_twice(world *w)
+static void an_id_or_a_secret_is_not_taken_twice(fixture *w)
 {
     hf_token_key key = key_of(w, 1), other = key_of(w, 2);
     done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use");
@@ -190,7 +190,7 @@ static void an_id_or_a_secret_is_not_taken_twice(world *w)
     done(w, TOKEN_CREATE, WITH(other), .name = "n", .roles = "use");
 }
 
-static void pages_of_tokens_cover_all_exactly_once(world *w)
+static void pages_of_tokens_cover_all_exactly_once(fixture *w)
 {
     enum { COUNT = 7 };
     for (unsigned i = 0; i < COUNT; i++) {
@@ -221,14 +221,14 @@ static void pages_of_tokens_cover_all_exactly_once(world *w)
         expect_true(strcmp(all->tokens[i - 1].id, all->tokens[i].id) < 0);
 }
 
-static void tokens_are_there_when_the_store_is_opened_again(world *w)
+static void tokens_are_there_when_the_store_is_opened_again(fixture *w)
 {
     hf_token_key key = key_of(w, 1);
     done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use", .users = "a*");
-    world_reopen(w);
+    fixture_reopen(w);
     expect_text(done(w, TOKEN_FIND, .sha256 = key.sha256)->tokens[0].users, "a*");
     done(w, TOKEN_REVOKE, .token = key.id);
-    world_reopen(w);
+    fixture_reopen(w);
     expect_int(done(w, TOKEN_FIND, .sha256 = key.sha256)->tokens[0].revoked_us, w->now_us);
 }
 
@@ -240,7 +240,7 @@ static char *repeat(const char *part, size_t size)
     return out;
 }
 
-static void names_and_patterns_come_back_byte_for_byte(world *w)
+static void names_and_patterns_come_back_byte_for_byte(fixture *w)
 {
     static const char *const odd[] = {
         "'; DROP TABLE token; --", "\\",         "%_", "\xf0\x9f\x94\x92 \xc3\xa9", "a\"b'c`d",
@@ -258,7 +258,7 @@ static void names_and_patterns_come_back_byte_for_byte(world *w)
     expect_text(done(w, TOKEN_FIND, .sha256 = key.sha256)->tokens[0].users, "");
 }
 
-static void the_longest_token_is_kept_whole(world *w)
+static void the_longest_token_is_kept_whole(fixture *w)
 {
     hf_token_key key = key_of(w, 1);
     char *name = repeat("n", HF_TOKEN_NAME_MAX), *users = repeat("*u", HF_TEXT_MAX),
@@ -284,7 +284,7 @@ static void the_longest_token_is_kept_whole(world *w)
     free(type);
 }
 
-static void what_is_wrong_with_a_token_is_told(world *w)
+static void what_is_wrong_with_a_token_is_told(fixture *w)
 {
     hf_token_key key = key_of(w, 1);
     char *name = repeat("n", HF_TOKEN_NAME_MAX + 1);
@@ -326,9 +326,9 @@ static void what_is_wrong_with_a_token_is_told(world *w)
     free(name);
 }
 
-static void the_managers_calls_do_the_same(world *w)
+static void the_managers_calls_do_the_same(fixture *w)
 {
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_error err = {0};
     hf_token_key key;
     hf_token token, found;
@@ -367,7 +367,7 @@ static void the_managers_calls_do_the_same(world *w)
 
 /* ---- notes ---- */
 
-static void a_note_is_an_event(world *w)
+static void a_note_is_an_event(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -392,7 +392,7 @@ static void a_note_is_an_event(world *w)
     expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 1);
 }
 
-static void a_note_stands_beside_other_ops_and_falls_with_its_run(world *w)
+static void a_note_stands_beside_other_ops_and_falls_with_its_run(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -411,7 +411,7 @@ static void a_note_stands_beside_other_ops_and_falls_with_its_run(world *w)
     expect_int(events[1].kind, HF_EVENT_ACQUIRED);
 }
 
-static void a_note_of_anything_else_is_refused(world *w)
+static void a_note_of_anything_else_is_refused(fixture *w)
 {
     for (int kind = 0; kind <= HF_EVENT_KINDS; kind++)
         if (kind != HF_EVENT_DENIED && kind != HF_EVENT_UNAUTHENTICATED)
@@ -427,7 +427,7 @@ static void a_note_of_anything_else_is_refused(world *w)
 /* ---- how long events are kept ---- */
 
 /* Sweeps until there is no more. */
-static size_t token_sweep_events(world *w, int64_t keep_us, int64_t keep_forced_us, size_t limit)
+static size_t token_sweep_events(fixture *w, int64_t keep_us, int64_t keep_forced_us, size_t limit)
 {
     size_t swept = 0;
     for (int calls = 0; calls < 1000; calls++) {
@@ -441,17 +441,17 @@ static size_t token_sweep_events(world *w, int64_t keep_us, int64_t keep_forced_
     check_failed(__FILE__, __LINE__, "the sweep never ends");
 }
 
-static void token_note(world *w, const char *text)
+static void token_note(fixture *w, const char *text)
 {
     done(w, NOTE, .event = HF_EVENT_DENIED, .text = text);
 }
 
-static void set_type(world *w, const char *type)
+static void set_type(fixture *w, const char *type)
 {
     done(w, TYPE_SET, .type = type, .policy = HF_POLICY_READ_WRITE);
 }
 
-static void events_are_kept_for_ever_unless_it_is_said(world *w)
+static void events_are_kept_for_ever_unless_it_is_said(fixture *w)
 {
     set_type(w, "a");
     token_note(w, "b");
@@ -464,7 +464,7 @@ static void events_are_kept_for_ever_unless_it_is_said(world *w)
     expect_int(all->first_seq, 1);
 }
 
-static void old_events_go_and_a_reader_is_told_what_is_missing(world *w)
+static void old_events_go_and_a_reader_is_told_what_is_missing(fixture *w)
 {
     for (int i = 0; i < 5; i++)
         set_type(w, "old");
@@ -483,7 +483,7 @@ static void old_events_go_and_a_reader_is_told_what_is_missing(world *w)
     expect_int(token_sweep_events(w, 2 * HOUR, 0, 0), 0);
 }
 
-static void forced_acts_tokens_and_denials_are_kept_longer(world *w)
+static void forced_acts_tokens_and_denials_are_kept_longer(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"); /* 1 */
     hf_token_key key = key_of(w, 1);
@@ -515,14 +515,14 @@ static void forced_acts_tokens_and_denials_are_kept_longer(world *w)
 }
 
 /* Numbers go on from it, also when the store is opened again. */
-static void the_newest_event_stays(world *w)
+static void the_newest_event_stays(fixture *w)
 {
     set_type(w, "a");
     set_type(w, "b");
     clock_forward(w, DAY);
     expect_int(token_sweep_events(w, HOUR, HOUR, 0), 1);
     if (w->at->keeps)
-        world_reopen(w);
+        fixture_reopen(w);
     const hf_answer *left = done(w, EVENTS);
     expect_int(left->events_count, 1);
     expect_int(left->first_seq, 2);
@@ -532,7 +532,7 @@ static void the_newest_event_stays(world *w)
 }
 
 /* Few at a time, past any number of those that are kept longer. */
-static void events_go_in_calls_of_bounded_work(world *w)
+static void events_go_in_calls_of_bounded_work(fixture *w)
 {
     for (int i = 0; i < 12; i++)
         token_note(w, "kept");
@@ -555,7 +555,7 @@ static void events_go_in_calls_of_bounded_work(world *w)
     expect_int(done(w, EVENTS)->first_seq, 26);
 }
 
-static void nonsense_about_keeping_is_refused(world *w)
+static void nonsense_about_keeping_is_refused(fixture *w)
 {
     refused(w, HF_INVALID, SWEEP, .keep_events_us = -1);
     refused(w, HF_INVALID, SWEEP, .keep_events_us = HOUR, .keep_forced_us = -1);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Every policy with every mode. */
-static void each_policy_takes_the_modes_it_is_for(world *w)
+static void each_policy_takes_the_modes_it_is_for(fixture *w)
 {
     static const struct {
         hf_policy policy;
@@ -34,7 +34,7 @@ static void each_policy_takes_the_modes_it_is_for(world *w)
     }
 }
 
-static void a_type_that_takes_no_shared_locks_allows_no_downgrade(world *w)
+static void a_type_that_takes_no_shared_locks_allows_no_downgrade(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_WRITE);
@@ -43,7 +43,7 @@ static void a_type_that_takes_no_shared_locks_allows_no_downgrade(world *w)
     expect_int(done(w, HOLDS, BY(alice), ON("policy", "1"))->locks[0].mode, HF_EXCLUSIVE);
 }
 
-static void a_type_is_read_back_as_it_was_set(world *w)
+static void a_type_is_read_back_as_it_was_set(fixture *w)
 {
     const hf_answer *no = refused(w, HF_NOT_FOUND, TYPE_GET, .type = "policy");
     expect_contains(no->message, "policy");
@@ -57,7 +57,7 @@ static void a_type_is_read_back_as_it_was_set(world *w)
     expect_int(got->types[0].ttl_max_us, HOUR);
 }
 
-static void all_types_are_listed(world *w)
+static void all_types_are_listed(fixture *w)
 {
     expect_int(done(w, TYPES)->types_count, 0);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE);
@@ -73,7 +73,7 @@ static void all_types_are_listed(world *w)
 }
 
 /* P2 */
-static void setting_a_type_leaves_an_event(world *w)
+static void setting_a_type_leaves_an_event(fixture *w)
 {
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .actor = "root");
     const hf_event *event = news(w, 1);
@@ -84,7 +84,7 @@ static void setting_a_type_leaves_an_event(world *w)
     expect_int(event->at_us, w->now_us);
 }
 
-static void the_default_ttl_is_given_when_none_is_asked_for(world *w)
+static void the_default_ttl_is_given_when_none_is_asked_for(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE);
@@ -96,7 +96,7 @@ static void the_default_ttl_is_given_when_none_is_asked_for(world *w)
     expect_int(done(w, RENEW, BY(alice), ON("policy", "2"))->locks[0].ends_us, w->now_us + MINUTE);
 }
 
-static void more_than_the_longest_ttl_is_invalid(world *w)
+static void more_than_the_longest_ttl_is_invalid(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_max_us = HOUR);
@@ -109,7 +109,7 @@ static void more_than_the_longest_ttl_is_invalid(world *w)
     done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = HOUR);
 }
 
-static void without_a_default_the_longest_ttl_is_given(world *w)
+static void without_a_default_the_longest_ttl_is_given(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_max_us = HOUR);
@@ -118,7 +118,7 @@ static void without_a_default_the_longest_ttl_is_given(world *w)
     expect_int(done(w, RENEW, BY(alice), ON("policy", "1"))->locks[0].ends_us, w->now_us + HOUR);
 }
 
-static void a_default_longer_than_the_longest_is_invalid(world *w)
+static void a_default_longer_than_the_longest_is_invalid(fixture *w)
 {
     refused(w, HF_INVALID, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE,
             .ttl_us = HOUR + 1, .ttl_max_us = HOUR);
@@ -126,7 +126,7 @@ static void a_default_longer_than_the_longest_is_invalid(world *w)
          .ttl_max_us = HOUR);
 }
 
-static void a_policy_does_not_change_while_locks_live(world *w)
+static void a_policy_does_not_change_while_locks_live(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE);
@@ -144,7 +144,7 @@ static void a_policy_does_not_change_while_locks_live(world *w)
 }
 
 /* P7: a lock that is dead does not count, swept or not. */
-static void a_policy_changes_when_the_locks_have_expired(world *w)
+static void a_policy_changes_when_the_locks_have_expired(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     hf_credentials bob = person_idle(w, "bob", "Bob Smith", HOUR);
@@ -157,7 +157,7 @@ static void a_policy_changes_when_the_locks_have_expired(world *w)
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_OPTIMISTIC);
 }
 
-static void a_type_with_live_locks_is_not_registered_over_their_heads(world *w)
+static void a_type_with_live_locks_is_not_registered_over_their_heads(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
@@ -165,7 +165,7 @@ static void a_type_with_live_locks_is_not_registered_over_their_heads(world *w)
     refused(w, HF_NOT_FOUND, TYPE_GET, .type = "policy");
 }
 
-static void bounds_change_and_the_same_is_set_again_while_locks_live(world *w)
+static void bounds_change_and_the_same_is_set_again_while_locks_live(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE);
@@ -183,7 +183,7 @@ static void bounds_change_and_the_same_is_set_again_while_locks_live(world *w)
 }
 
 /* One type's name may be the beginning of another's. */
-static void types_with_the_same_beginning_are_kept_apart(world *w)
+static void types_with_the_same_beginning_are_kept_apart(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, TYPE_SET, .type = "pol", .policy = HF_POLICY_OPTIMISTIC);

@@ -13,7 +13,7 @@ typedef struct cast {
 } cast;
 
 /* The same in every world: alice and bob, locks of each, and someone about to come. */
-static void unsure_prepare(world *w, cast *c)
+static void unsure_prepare(fixture *w, cast *c)
 {
     c->alice = person(w, "alice", "Alice Chen");
     c->bob = person(w, "bob", "Bob Smith");
@@ -88,7 +88,7 @@ static const change changes[] = {
 };
 enum { CHANGES = sizeof changes / sizeof *changes };
 
-static hf_batch *asked_in(world *w, const change *it, const cast *c)
+static hf_batch *asked_in(fixture *w, const change *it, const cast *c)
 {
     hf_batch *batch = batch_of(w, 4);
     it->fill(batch, c);
@@ -112,9 +112,9 @@ static int64_t first_fence(hf_batch *batch)
 }
 
 /* The change with a fault, asked again; then its twin without. */
-static void unsure_settle(world *w, const change *it, bool after_commit, unsigned repetitions)
+static void unsure_settle(fixture *w, const change *it, bool after_commit, unsigned repetitions)
 {
-    world *twin = world_open(w->at), *faulty = world_open(w->at);
+    fixture *twin = fixture_open(w->at), *faulty = fixture_open(w->at);
     cast c;
     unsure_prepare(twin, &c);
     hf_batch *once = asked_in(twin, it, &c);
@@ -122,7 +122,7 @@ static void unsure_settle(world *w, const change *it, bool after_commit, unsigne
     unsure_all_done(once, it);
 
     unsure_prepare(faulty, &c);
-    world_fault(faulty);
+    fixture_fault(faulty);
     char *before = snapshot(faulty);
     hf_batch *first = asked_in(faulty, it, &c);
     hf_fault_arm(faulty->store, 1, after_commit);
@@ -144,37 +144,37 @@ static void unsure_settle(world *w, const change *it, bool after_commit, unsigne
                      it->name, after_commit ? "failed after" : "failed before", settled, wanted);
     free(settled);
     free(wanted);
-    world_close(twin);
-    world_close(faulty);
+    fixture_close(twin);
+    fixture_close(faulty);
 }
 
 /* P12 */
-static void what_failed_before_commit_did_nothing_and_is_done_when_asked_again(world *w)
+static void what_failed_before_commit_did_nothing_and_is_done_when_asked_again(fixture *w)
 {
     for (size_t i = 0; i < CHANGES; i++)
         unsure_settle(w, &changes[i], false, 1);
 }
 
 /* P12 */
-static void what_is_unsure_is_settled_by_asking_again(world *w)
+static void what_is_unsure_is_settled_by_asking_again(fixture *w)
 {
     for (size_t i = 0; i < CHANGES; i++)
         unsure_settle(w, &changes[i], true, 1);
 }
 
 /* P12 */
-static void asking_again_many_times_does_nothing_more(world *w)
+static void asking_again_many_times_does_nothing_more(fixture *w)
 {
     for (size_t i = 0; i < CHANGES; i++)
         unsure_settle(w, &changes[i], true, 3);
 }
 
 /* P12: unsure and not done; another was quicker; the answer is the truth. */
-static void an_acquire_that_was_not_done_is_refused_when_another_was_quicker(world *w)
+static void an_acquire_that_was_not_done_is_refused_when_another_was_quicker(fixture *w)
 {
     cast c;
     unsure_prepare(w, &c);
-    world_fault(w);
+    fixture_fault(w);
     hf_fault_arm(w->store, 1, false);
     hf_batch *batch = batch_of(w, 1);
     add(batch, ACQUIRE, BY(c.alice), ON("policy", "new"), .request_id = "r1");
@@ -184,11 +184,11 @@ static void an_acquire_that_was_not_done_is_refused_when_another_was_quicker(wor
 }
 
 /* P12: unsure but done; another came after; still done. */
-static void a_release_that_was_done_is_done_though_another_holds_it_now(world *w)
+static void a_release_that_was_done_is_done_though_another_holds_it_now(fixture *w)
 {
     cast c;
     unsure_prepare(w, &c);
-    world_fault(w);
+    fixture_fault(w);
     hf_fault_arm(w->store, 1, true);
     hf_batch *batch = batch_of(w, 1);
     add(batch, RELEASE, BY(c.alice), ON("policy", "mine"), .request_id = "r1");
@@ -199,11 +199,11 @@ static void a_release_that_was_done_is_done_though_another_holds_it_now(world *w
 }
 
 /* The n-th execute fails, once. */
-static void the_fault_comes_when_it_is_due_and_only_once(world *w)
+static void the_fault_comes_when_it_is_due_and_only_once(fixture *w)
 {
     cast c;
     unsure_prepare(w, &c);
-    world_fault(w);
+    fixture_fault(w);
     for (unsigned n = 1; n <= 4; n++)
         for (int after = 0; after < 2; after++) {
             hf_fault_arm(w->store, n, after);
@@ -219,11 +219,11 @@ static void the_fault_comes_when_it_is_due_and_only_once(world *w)
 }
 
 /* P12, through the easy calls. */
-static void the_easy_calls_settle_too(world *w)
+static void the_easy_calls_settle_too(fixture *w)
 {
-    world_fault(w);
+    fixture_fault(w);
     hf_store *fault = w->store;
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_session *session = NULL;
     hf_error err = {0};
     hf_session_options open = {
@@ -251,11 +251,11 @@ static void the_easy_calls_settle_too(world *w)
 }
 
 /* P12: an answer that got lost once is asked for again, and what was done is not done twice. */
-static void an_easy_call_whose_answer_got_lost_asks_again_in_unsure(world *w)
+static void an_easy_call_whose_answer_got_lost_asks_again_in_unsure(fixture *w)
 {
-    world_fault(w);
+    fixture_fault(w);
     hf_store *fault = w->store;
-    hf_manager *manager = world_manager(w);
+    hf_manager *manager = fixture_manager(w);
     hf_session *session = NULL;
     hf_error err = {0};
     hf_resource policy = resource_of("policy/1"),

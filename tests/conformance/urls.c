@@ -16,7 +16,7 @@ static void cannot_open(const char *url, hf_status status)
     expect_true(manager == NULL);
 }
 
-static void a_url_of_no_known_scheme_is_invalid(world *w)
+static void a_url_of_no_known_scheme_is_invalid(fixture *w)
 {
     (void)w;
     static const char *const bad[] = {
@@ -40,7 +40,7 @@ static void a_url_of_no_known_scheme_is_invalid(world *w)
         cannot_open(bad[i], HF_INVALID);
 }
 
-static void a_url_that_is_too_long_is_invalid(world *w)
+static void a_url_that_is_too_long_is_invalid(fixture *w)
 {
     (void)w;
     char *url = malloc(HF_URL_MAX + 2);
@@ -55,7 +55,7 @@ static void a_url_that_is_too_long_is_invalid(world *w)
 }
 
 /* P13: a URL may carry a password. */
-static void the_sentence_about_a_bad_url_repeats_no_password(world *w)
+static void the_sentence_about_a_bad_url_repeats_no_password(fixture *w)
 {
     (void)w;
     hf_error err = {0};
@@ -65,14 +65,14 @@ static void the_sentence_about_a_bad_url_repeats_no_password(world *w)
     expect_contains(err.message, "nosuch");
 }
 
-static void a_parameter_that_is_not_known_is_invalid(world *w)
+static void a_parameter_that_is_not_known_is_invalid(fixture *w)
 {
     char url[HF_URL_MAX + 32];
     snprintf(url, sizeof url, "%s%ccolour=red", w->url, strchr(w->url, '?') ? '&' : '?');
     cannot_open(url, HF_INVALID);
 }
 
-static void a_wrong_namespace_is_invalid(world *w)
+static void a_wrong_namespace_is_invalid(fixture *w)
 {
     static const char *const bad[] = {"",      "with space", "quo\"te",  "semi;colon",
                                       "../up", "\xc3\xa9",   "a__b",     "a_",

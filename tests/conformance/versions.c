@@ -14,13 +14,13 @@ static const hf_version *versions_version_of(const hf_answer *got)
     return &got->versions[0];
 }
 
-static void policy_of(world *w, hf_policy policy)
+static void policy_of(fixture *w, hf_policy policy)
 {
     done(w, TYPE_SET, .type = "policy", .policy = policy);
 }
 
 /* P9 */
-static void a_save_counts_the_version_up_and_says_who_and_when(world *w)
+static void a_save_counts_the_version_up_and_says_who_and_when(fixture *w)
 {
     const hf_version *first =
         versions_version_of(done(w, SAVE, ALICE, ON("policy", "1"), .absent = true));
@@ -50,7 +50,7 @@ static void a_save_counts_the_version_up_and_says_who_and_when(world *w)
     done(w, VERSION, ON("policy", "1"), .version = 2);
 }
 
-static void what_was_never_saved_is_not_found(world *w)
+static void what_was_never_saved_is_not_found(fixture *w)
 {
     expect_text(refused(w, HF_NOT_FOUND, VERSION, ON("policy", "1"))->message,
                 "policy/1 was never saved.");
@@ -64,7 +64,7 @@ static void what_was_never_saved_is_not_found(world *w)
 }
 
 /* P9 */
-static void a_stale_save_changes_nothing_and_is_told_what_who_and_when(world *w)
+static void a_stale_save_changes_nothing_and_is_told_what_who_and_when(fixture *w)
 {
     done(w, SAVE, BOB, ON("policy", "1"), .absent = true);
     done(w, SAVE, ALICE, ON("policy", "1"), .version = 1);
@@ -86,7 +86,7 @@ static void a_stale_save_changes_nothing_and_is_told_what_who_and_when(world *w)
 }
 
 /* A tombstone keeps who, when and the number, so that delete and insert is a conflict. */
-static void numbers_go_on_over_a_deletion(world *w)
+static void numbers_go_on_over_a_deletion(fixture *w)
 {
     done(w, SAVE, ALICE, ON("policy", "1"), .absent = true);
     news_skip(w);
@@ -108,7 +108,7 @@ static void numbers_go_on_over_a_deletion(world *w)
 }
 
 /* R7: every policy, whoever holds it. */
-static void the_policy_says_whether_a_save_needs_a_lock(world *w)
+static void the_policy_says_whether_a_save_needs_a_lock(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     policy_of(w, HF_POLICY_OPTIMISTIC);
@@ -139,7 +139,7 @@ static void the_policy_says_whether_a_save_needs_a_lock(world *w)
     }
 }
 
-static void a_shared_lock_is_not_enough(world *w)
+static void a_shared_lock_is_not_enough(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
@@ -150,7 +150,7 @@ static void a_shared_lock_is_not_enough(world *w)
 }
 
 /* A dead hold in the way is ended as acquire ends it. */
-static void a_dead_lock_does_not_keep_anyone_from_saving(world *w)
+static void a_dead_lock_does_not_keep_anyone_from_saving(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -163,7 +163,7 @@ static void a_dead_lock_does_not_keep_anyone_from_saving(world *w)
     expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 0);
 }
 
-static void a_fence_grows_with_saves_and_grants(world *w)
+static void a_fence_grows_with_saves_and_grants(fixture *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY);
     int64_t grant = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
@@ -175,7 +175,7 @@ static void a_fence_grows_with_saves_and_grants(world *w)
     expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence, save + 2);
 }
 
-static void acquiring_answers_the_version(world *w)
+static void acquiring_answers_the_version(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, SAVE, BOB, ON("policy", "1"), .absent = true);
@@ -189,7 +189,7 @@ static void acquiring_answers_the_version(world *w)
 
 /* ---- together ---- */
 
-static void check_after_you_locked(world *w)
+static void check_after_you_locked(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, SAVE, BOB, ON("policy", "1"), .absent = true);
@@ -206,7 +206,7 @@ static void check_after_you_locked(world *w)
     answer(good, 1, HF_OK);
 }
 
-static void saving_and_releasing_end_a_piece_of_work(world *w)
+static void saving_and_releasing_end_a_piece_of_work(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -222,7 +222,7 @@ static void saving_and_releasing_end_a_piece_of_work(world *w)
 }
 
 /* P9: a set with premises is saved whole or not at all. */
-static void a_premise_that_does_not_hold_undoes_the_set(world *w)
+static void a_premise_that_does_not_hold_undoes_the_set(fixture *w)
 {
     done(w, SAVE, BOB, ON("tax", "DE"), .absent = true);
     done(w, SAVE, BOB, ON("bill", "1"), .absent = true);
@@ -244,7 +244,7 @@ static void a_premise_that_does_not_hold_undoes_the_set(world *w)
     done(w, VERSION, ON("bill", "1"), .version = 2);
 }
 
-static void a_resource_is_saved_once_in_a_set(world *w)
+static void a_resource_is_saved_once_in_a_set(fixture *w)
 {
     hf_batch *set = batch_of(w, 2);
     add(set, SAVE, ALICE, ON("bill", "1"), .absent = true, .linked = true);
@@ -254,7 +254,7 @@ static void a_resource_is_saved_once_in_a_set(world *w)
     done(w, VERSION, ON("bill", "1"), .absent = true);
 }
 
-static void ops_of_a_batch_see_the_saves_before_them(world *w)
+static void ops_of_a_batch_see_the_saves_before_them(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     news_skip(w);
@@ -273,7 +273,7 @@ static void ops_of_a_batch_see_the_saves_before_them(world *w)
 /* ---- asking again ---- */
 
 /* P12 */
-static void a_save_asked_again_answers_what_it_was(world *w)
+static void a_save_asked_again_answers_what_it_was(fixture *w)
 {
     hf_credentials bob = person(w, "bob", "Bob Smith");
     const hf_version *first = versions_version_of(
@@ -296,7 +296,7 @@ static void a_save_asked_again_answers_what_it_was(world *w)
 }
 
 /* An empty request id is none. */
-static void a_save_with_an_empty_request_id_is_done(world *w)
+static void a_save_with_an_empty_request_id_is_done(fixture *w)
 {
     for (int64_t i = 1; i <= 3; i++)
         expect_int(versions_version_of(done(w, SAVE, ALICE, ON("policy", "1"), .version = i - 1,
@@ -311,7 +311,7 @@ static void a_save_with_an_empty_request_id_is_done(world *w)
 }
 
 /* P12: also after others' saves have covered it, for a day. */
-static void a_save_asked_again_is_found_though_others_have_saved_since(world *w)
+static void a_save_asked_again_is_found_though_others_have_saved_since(fixture *w)
 {
     hf_credentials bob = person_idle(w, "bob", "Bob Smith", 3 * DAY);
     done(w, SAVE, ALICE, ON("policy", "1"), .absent = true, .request_id = "one");
@@ -335,7 +335,7 @@ static void a_save_asked_again_is_found_though_others_have_saved_since(world *w)
 
 /* P12: the premise needs no request id, which reads don't have on the wire: the run's change has
  * one. */
-static void a_set_asked_again_is_found_done_though_its_premise_has_changed(world *w)
+static void a_set_asked_again_is_found_done_though_its_premise_has_changed(fixture *w)
 {
     done(w, SAVE, BOB, ON("tax", "DE"), .absent = true);
     for (int i = 0; i < 2; i++) {
@@ -363,7 +363,7 @@ static void a_set_asked_again_is_found_done_though_its_premise_has_changed(world
 
 /* ---- keeping ---- */
 
-static void what_was_saved_outlives_a_sweep_and_a_tombstone_a_year(world *w)
+static void what_was_saved_outlives_a_sweep_and_a_tombstone_a_year(fixture *w)
 {
     done(w, SAVE, ALICE, ON("policy", "1"), .absent = true);
     done(w, SAVE, ALICE, ON("policy", "2"), .absent = true);
@@ -383,12 +383,12 @@ static void what_was_saved_outlives_a_sweep_and_a_tombstone_a_year(world *w)
         fence);
 }
 
-static void versions_are_there_when_the_store_is_opened_again(world *w)
+static void versions_are_there_when_the_store_is_opened_again(fixture *w)
 {
     const hf_version *saved = versions_version_of(
         done(w, SAVE, ALICE, ON("policy", "1"), .absent = true, .request_id = "one"));
     done(w, SAVE, BOB, ON("policy", "1"), .version = 1, .request_id = "two");
-    world_reopen(w);
+    fixture_reopen(w);
     expect_int(versions_version_of(done(w, VERSION, ON("policy", "1")))->number, 2);
     const hf_version *again = versions_version_of(
         done(w, SAVE, ALICE, ON("policy", "1"), .absent = true, .request_id = "one"));
@@ -397,7 +397,7 @@ static void versions_are_there_when_the_store_is_opened_again(world *w)
 
 /* ---- bad input ---- */
 
-static void what_makes_no_sense_is_refused_with_a_sentence_in_versions(world *w)
+static void what_makes_no_sense_is_refused_with_a_sentence_in_versions(fixture *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     static const struct {

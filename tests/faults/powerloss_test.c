@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

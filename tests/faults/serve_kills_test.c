@@ -3,68 +3,68 @@
  * acknowledged over HTTP is lost, nothing is granted twice, every change has its event, what was
  * unsure is settled by asking again, and clients that were connected go on as soon as it is back.
  * */
-#include "faults/http_crew.h"
+#include "faults/database_clients.h"
+#include "faults/database_target.h"
+#include "faults/http_clients.h"
 #include "faults/ledger.h"
-#include "faults/server_crew.h"
-#include "faults/server_target.h"
 #include "faults/setting.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <support/check.h>
-#include <support/served.h>
+#include <support/server_process.h>
 
 typedef struct times {
     int64_t slowest_us, sum_us;
     size_t count;
 } times;
 
-static void kill_and_start(served *server, times *restarts)
+static void kill_and_start(server_process *server, times *restarts)
 {
     sleep_ms((unsigned)rand() % 30);
-    served_kill(server);
+    server_process_kill(server);
     sleep_ms((unsigned)rand() % 50);
     int64_t began_us = monotonic_us();
-    served_up(server);
+    server_process_up(server);
     int64_t took_us = monotonic_us() - began_us;
     restarts->slowest_us = took_us > restarts->slowest_us ? took_us : restarts->slowest_us;
     restarts->sum_us += took_us;
     restarts->count++;
 }
 
-static void serve_kills_look_into(const served *server)
+static void serve_kills_look_into(const server_process *server)
 {
     char path[HF_URL_MAX];
-    served_file(server, path);
+    server_process_file(server, path);
     const char *problem = ledger_inspect(path);
     if (problem)
         check_failed(__FILE__, __LINE__, "%s", problem);
 }
 
 /* Works, is killed, comes through; so often. */
-static void serve_kills_suffer(const crew_options *options, size_t kills, size_t work)
+static void serve_kills_suffer(const clients_options *options, size_t kills, size_t work)
 {
     char url[HF_URL_MAX];
-    crew_post sum;
+    clients_post sum;
     times restarts = {0};
-    served *server = served_start(NULL, NULL);
-    served_url(server, url);
-    crew c = crew_start(url, options);
-    crew_work(&c, work);
+    server_process *server = server_process_start(NULL, NULL);
+    server_process_url(server, url);
+    clients c = clients_start(url, options);
+    clients_work(&c, work);
     for (size_t i = 0; i < kills; i++) {
-        crew_fault(&c);
+        clients_fault(&c);
         kill_and_start(server, &restarts);
-        crew_calm(&c);
+        clients_calm(&c);
         serve_kills_look_into(server);
-        crew_work(&c, work);
+        clients_work(&c, work);
     }
-    crew_end(&c, &sum);
+    clients_end(&c, &sum);
     serve_kills_look_into(server);
     printf("# %zu kills; it listened again after %.0f ms, at most %.0f ms\n", kills,
            (double)restarts.sum_us / 1e3 / (double)kills, (double)restarts.slowest_us / 1e3);
-    expect_int(served_stop(server), 0);
-    served_end(server);
+    expect_int(server_process_stop(server), 0);
+    server_process_end(server);
     expect_true(sum.done > kills * work);
     expect_true(sum.unavailable + sum.unsure > 0); /* it was felt */
 }
@@ -72,14 +72,14 @@ static void serve_kills_suffer(const crew_options *options, size_t kills, size_t
 static void nothing_acknowledged_is_lost_when_the_server_is_killed_in_serve_kills(void **state)
 {
     (void)state;
-    serve_kills_suffer(&(crew_options){.kind = CREW_PROCESSES, .count = 6},
+    serve_kills_suffer(&(clients_options){.kind = CLIENTS_PROCESSES, .count = 6},
                        setting_amount("HF_TEST_SERVE_KILLS", 5, 100), 200);
 }
 
 static void nor_when_it_is_killed_in_the_middle_of_batches_of_256(void **state)
 {
     (void)state;
-    serve_kills_suffer(&(crew_options){.kind = CREW_THREADS, .count = 4},
+    serve_kills_suffer(&(clients_options){.kind = CLIENTS_THREADS, .count = 4},
                        setting_amount("HF_TEST_SERVE_KILLS", 5, 100), 1024);
 }
 
@@ -91,17 +91,18 @@ static void clients_of_plain_http_settle_with_the_same_key_what_was_not_answered
     check_report report;
     times restarts = {0};
     (void)state;
-    served *server = served_start(NULL, NULL);
-    http_crew *clients = http_crew_start(served_port(server), served_secret(server), CLIENTS);
+    server_process *server = server_process_start(NULL, NULL);
+    http_clients *http =
+        http_clients_start(server_process_port(server), server_process_secret(server), CLIENTS);
     for (size_t i = 0; i <= kills; i++) {
-        http_crew_work(clients, WORK);
+        http_clients_work(http, WORK);
         if (i < kills)
             kill_and_start(server, &restarts);
     }
-    http_crew_end(clients, &sum, &report);
+    http_clients_end(http, &sum, &report);
     serve_kills_look_into(server);
-    expect_int(served_stop(server), 0);
-    served_end(server);
+    expect_int(server_process_stop(server), 0);
+    server_process_end(server);
     expect_true(sum.requests > kills * WORK);
     expect_true(sum.closed + sum.reset + sum.cut + sum.late > 0); /* it was felt */
 }

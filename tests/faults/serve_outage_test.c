@@ -3,18 +3,18 @@
  * the first change that fails on, and that it is over without anyone having asked. Without an
  * argument the disk of a SQLite file is full; with the name of a database server, that one is away.
  * */
-#include "faults/server_target.h"
+#include "faults/database_target.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/asker.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/http_client.h>
 #include <support/proxy.h>
-#include <support/served.h>
+#include <support/server_process.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 #define ZEROS "00000000000000000000000000000000"
@@ -23,10 +23,10 @@ static const char *server_name; /* NULL: a full disk */
 static char full[HF_URL_MAX];   /* while this file is there, the disk is full */
 
 typedef struct scene {
-    served *server;
+    server_process *server;
     target *target;
     proxy *proxy;
-    asker client;
+    http_client client;
     char session[256]; /* the header */
     unsigned records;
 } scene;
@@ -34,13 +34,13 @@ typedef struct scene {
 /* ---- asking ---- */
 
 static int serve_outage_ask(scene *s, const char *method, const char *path, const char *headers,
-                            const char *body, asker_answer *out)
+                            const char *body, http_client_answer *out)
 {
-    expect_int(asker_ask(&s->client, method, path, headers, body, out), ASKER_ANSWERED);
+    expect_int(http_client_ask(&s->client, method, path, headers, body, out), HTTP_CLIENT_ANSWERED);
     return out->status;
 }
 
-static int take_another(scene *s, asker_answer *out)
+static int take_another(scene *s, http_client_answer *out)
 {
     char path[64];
     snprintf(path, sizeof path, "/v1/locks/outage/%u", ++s->records);
@@ -49,7 +49,7 @@ static int take_another(scene *s, asker_answer *out)
 
 static void expect_ready(scene *s, int status)
 {
-    asker_answer answer;
+    http_client_answer answer;
     expect_int(serve_outage_ask(s, "GET", "/readyz", "", NULL, &answer), status);
     expect_contains(answer.body, status == 200 ? "\"ready\":true" : "\"code\":\"unavailable\"");
 }
@@ -57,7 +57,7 @@ static void expect_ready(scene *s, int status)
 static size_t times_logged(const scene *s, const char *sentence)
 {
     size_t count = 0;
-    char *log = served_log(s->server);
+    char *log = server_process_log(s->server);
     for (const char *at = log; (at = strstr(at, sentence)) != NULL; at++)
         count++;
     free(log);
@@ -65,7 +65,7 @@ static size_t times_logged(const scene *s, const char *sentence)
 }
 
 /* Neither where the store is, nor what it is called, nor as whom it is asked. */
-static void expect_no_details(const asker_answer *answer)
+static void expect_no_details(const http_client_answer *answer)
 {
     static const char *const details[] = {"127.0.0.1", "the database", " as postgres", " as root",
                                           "/holdfast.db"};
@@ -87,7 +87,7 @@ static void nobody_is_told_details(scene *s)
         {"POST", "/v1/login", "", "{\"secret\":\"" ZEROS ZEROS "\"}"},
         {"POST", "/v1/sessions/" ZEROS "/close", "", "{\"key\":\"" ZEROS "\"}"},
     };
-    asker_answer answer;
+    http_client_answer answer;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         serve_outage_ask(s, questions[i].method, questions[i].path, questions[i].headers,
                          questions[i].body, &answer);
@@ -105,7 +105,7 @@ static void expect_up(scene *s, int up)
     char command[160], line[256] = "", wanted[64];
     snprintf(command, sizeof command,
              "curl -s http://127.0.0.1:%d/metrics | grep '^holdfast_store_up'",
-             served_port(s->server));
+             server_process_port(s->server));
     FILE *metrics = popen(command, "re");
     expect_true(metrics != NULL && fgets(line, sizeof line, metrics) != NULL);
     pclose(metrics);
@@ -138,7 +138,7 @@ static void end_outage(scene *s)
 static void serve_outage_open_scene(scene *s)
 {
     char url[HF_URL_MAX] = "", id[64], key[HF_KEY_SIZE], headers[256];
-    asker_answer answer;
+    http_client_answer answer;
     memset(s, 0, sizeof *s);
     if (server_name != NULL) {
         char direct[HF_URL_MAX], parameters[64];
@@ -151,22 +151,23 @@ static void serve_outage_open_scene(scene *s)
         hf_error err = {0};
         expect(HF_OK, hf_store_install(direct, NULL, &err), err);
     }
-    s->server = served_start(server_name != NULL ? url : NULL, NULL);
-    s->client = (asker){.port = served_port(s->server), .fd = -1};
-    snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", served_secret(s->server));
+    s->server = server_process_start(server_name != NULL ? url : NULL, NULL);
+    s->client = (http_client){.port = server_process_port(s->server), .fd = -1};
+    snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n",
+             server_process_secret(s->server));
     expect_int(serve_outage_ask(s, "POST", "/v1/sessions", headers,
                                 "{\"user\":\"alice\",\"idle_seconds\":3600}", &answer),
                201);
-    expect_true(asker_text(&answer, "id", id, sizeof id) &&
-                asker_text(&answer, "key", key, sizeof key));
+    expect_true(http_client_text(&answer, "id", id, sizeof id) &&
+                http_client_text(&answer, "key", key, sizeof key));
     snprintf(s->session, sizeof s->session, "Holdfast-Session: %s.%s\r\n", id, key);
 }
 
 static void serve_outage_close_scene(scene *s)
 {
-    asker_close(&s->client);
-    expect_int(served_stop(s->server), 0);
-    served_end(s->server);
+    http_client_close(&s->client);
+    expect_int(server_process_stop(s->server), 0);
+    server_process_end(s->server);
     proxy_stop(s->proxy);
     target_stop(s->target);
 }
@@ -174,7 +175,7 @@ static void serve_outage_close_scene(scene *s)
 /* It takes some changes until a file has to grow. */
 static void serve_outage_expect_refused(scene *s)
 {
-    asker_answer answer;
+    http_client_answer answer;
     int status = take_another(s, &answer);
     for (int i = 0; status == 201 && i < 20000; i++)
         status = take_another(s, &answer);
@@ -185,10 +186,10 @@ static void durability_is_told_to_those_with_a_token(void **state)
 {
     (void)state;
     scene s;
-    asker_answer answer;
+    http_client_answer answer;
     char token[256];
     serve_outage_open_scene(&s);
-    snprintf(token, sizeof token, "Authorization: Bearer %s\r\n", served_secret(s.server));
+    snprintf(token, sizeof token, "Authorization: Bearer %s\r\n", server_process_secret(s.server));
     expect_int(serve_outage_ask(&s, "GET", "/readyz", "", NULL, &answer), 200);
     expect_contains(answer.body, "\"grade\":\"");
     expect_true(strstr(answer.body, "\"text\"") == NULL);
@@ -205,7 +206,7 @@ static void an_outage_is_told_at_once_and_so_is_its_end(void **state)
 {
     (void)state;
     scene s;
-    asker_answer answer;
+    http_client_answer answer;
     serve_outage_open_scene(&s);
     expect_int(take_another(&s, &answer), 201);
     expect_ready(&s, 200);
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
     scratch_path(".full", full);
     setenv("HF_TEST_DISK_FULL", full, 1);
     snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload != NULL ? preload : "");
-    served_environment(server_name == NULL ? variable : NULL);
+    server_process_environment(server_name == NULL ? variable : NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durability_is_told_to_those_with_a_token),
         cmocka_unit_test(an_outage_is_told_at_once_and_so_is_its_end),

@@ -2,9 +2,9 @@
 /* Stopping `holdfast serve`: what was asked is answered, streams get their end, the file has
  * everything without its log; and who does not end in time, or is told twice, is cut off, which the
  * exit code says. */
-#include "faults/http_crew.h"
+#include "faults/database_target.h"
+#include "faults/http_clients.h"
 #include "faults/ledger.h"
-#include "faults/server_target.h"
 #include "faults/setting.h"
 
 #include <signal.h>
@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/asker.h>
-#include <support/audience.h>
 #include <support/check.h>
-#include <support/place.h>
-#include <support/served.h>
+#include <support/http_client.h>
+#include <support/server_process.h>
+#include <support/sse_clients.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 /* ---- under load ---- */
@@ -27,68 +27,70 @@ static void every_request_is_answered_when_it_is_stopped_under_load(void **state
     size_t rounds = setting_amount("HF_TEST_SERVE_STOPS", 8, 100);
     int64_t longest_us = 0;
     (void)state;
-    served *server = served_start(NULL, NULL);
+    server_process *server = server_process_start(NULL, NULL);
     for (size_t i = 0; i < rounds; i++) {
         http_tally sum;
         check_report report;
-        http_crew *clients = http_crew_start(served_port(server), served_secret(server), CLIENTS);
-        http_crew_work(clients, WORK);
+        http_clients *clients =
+            http_clients_start(server_process_port(server), server_process_secret(server), CLIENTS);
+        http_clients_work(clients, WORK);
         int64_t began_us = monotonic_us();
-        int code = served_stop(server);
+        int code = server_process_stop(server);
         int64_t took_us = monotonic_us() - began_us;
         longest_us = took_us > longest_us ? took_us : longest_us;
-        http_crew_end(clients, &sum, &report);
+        http_clients_end(clients, &sum, &report);
         expect_int(code, 0);
         expect_int(sum.closed + sum.reset + sum.cut, 0);
         expect_int(sum.unsure, 0);
-        served_up(server);
+        server_process_up(server);
     }
     printf("# %zu stops; the longest took %.0f ms\n", rounds, (double)longest_us / 1e3);
-    served_end(server);
+    server_process_end(server);
 }
 
 /* ---- with something under way ---- */
 
 static const char *const hasty[] = {"--stop-timeout", "600ms", NULL};
 
-static asker asker_of(const served *server)
+static http_client http_client_of(const server_process *server)
 {
-    return (asker){.port = served_port(server), .fd = -1};
+    return (http_client){.port = server_process_port(server), .fd = -1};
 }
 
-static void serve_stop_open_session(asker *a, const served *server, char login[256])
+static void serve_stop_open_session(http_client *a, const server_process *server, char login[256])
 {
     char headers[256], id[64], key[160];
-    static asker_answer answer;
-    snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", served_secret(server));
-    expect_int(asker_ask(a, "POST", "/v1/sessions", headers, "{\"user\":\"alice\"}", &answer),
-               ASKER_ANSWERED);
+    static http_client_answer answer;
+    snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n",
+             server_process_secret(server));
+    expect_int(http_client_ask(a, "POST", "/v1/sessions", headers, "{\"user\":\"alice\"}", &answer),
+               HTTP_CLIENT_ANSWERED);
     expect_int(answer.status, 201);
-    expect_true(asker_text(&answer, "id", id, sizeof id) &&
-                asker_text(&answer, "key", key, sizeof key));
+    expect_true(http_client_text(&answer, "id", id, sizeof id) &&
+                http_client_text(&answer, "key", key, sizeof key));
     snprintf(login, 256, "Holdfast-Session: %.63s.%.159s\r\n", id, key);
 }
 
-static bool serve_stop_take(asker *a, const char *login, const char *id)
+static bool serve_stop_take(http_client *a, const char *login, const char *id)
 {
-    static asker_answer answer;
+    static http_client_answer answer;
     char path[64];
     snprintf(path, sizeof path, "/v1/locks/doc/%s", id);
-    return asker_ask(a, "PUT", path, login, NULL, &answer) == ASKER_ANSWERED &&
+    return http_client_ask(a, "PUT", path, login, NULL, &answer) == HTTP_CLIENT_ANSWERED &&
            answer.status == 201;
 }
 
 /* A server, and a connection that has opened a session. */
 typedef struct scene {
-    served *server;
-    asker a;
+    server_process *server;
+    http_client a;
     char login[256];
 } scene;
 
 static scene serve_stop_begin(const char *const *options)
 {
-    scene s = {.server = served_start(NULL, options)};
-    s.a = asker_of(s.server);
+    scene s = {.server = server_process_start(NULL, options)};
+    s.a = http_client_of(s.server);
     serve_stop_open_session(&s.a, s.server, s.login);
     return s;
 }
@@ -100,21 +102,21 @@ static void send_half(scene *s)
     int size = snprintf(
         text, sizeof text,
         "PUT /v1/locks/doc/half HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: 2\r\n", s->login);
-    expect_true(asker_send(&s->a, text, (size_t)size));
+    expect_true(http_client_send(&s->a, text, (size_t)size));
     /* so that it has come before what the test does next; if not, the test shows less */
     sleep_ms(20);
 }
 
-static void send_rest(asker *a)
+static void send_rest(http_client *a)
 {
     static const char rest[] = "Content-Type: application/json\r\n\r\n{}";
-    asker_send(a, rest, sizeof rest - 1);
+    http_client_send(a, rest, sizeof rest - 1);
 }
 
-static void await_log(const served *server, const char *text)
+static void await_log(const server_process *server, const char *text)
 {
     for (int64_t until_us = monotonic_us() + 20000000;; sleep_ms(2)) {
-        char *log = served_log(server);
+        char *log = server_process_log(server);
         bool found = strstr(log, text) != NULL;
         free(log);
         if (found)
@@ -124,20 +126,20 @@ static void await_log(const served *server, const char *text)
     }
 }
 
-static void tell_to_stop(const served *server)
+static void tell_to_stop(const server_process *server)
 {
-    served_signal(server, SIGTERM);
+    server_process_signal(server, SIGTERM);
     await_log(server, "Stopping");
 }
 
 /* What the request is answered; the server has ended well then. */
-static const asker_answer *hear_and_end(scene *s)
+static const http_client_answer *hear_and_end(scene *s)
 {
-    static asker_answer answer;
-    expect_int(asker_read(&s->a, &answer), ASKER_ANSWERED);
-    asker_close(&s->a);
-    expect_int(served_wait(s->server, 20), 0);
-    served_end(s->server);
+    static http_client_answer answer;
+    expect_int(http_client_read(&s->a, &answer), HTTP_CLIENT_ANSWERED);
+    http_client_close(&s->a);
+    expect_int(server_process_wait(s->server, 20), 0);
+    server_process_end(s->server);
     return &answer;
 }
 
@@ -147,27 +149,27 @@ static void a_request_that_is_half_there_is_waited_for_and_answered(void **state
     scene s = serve_stop_begin(NULL);
     send_half(&s);
     tell_to_stop(s.server);
-    asker other = asker_of(s.server);
+    http_client other = http_client_of(s.server);
     for (int64_t until_us = monotonic_us() + 5000000; serve_stop_take(&other, s.login, "new");
          sleep_ms(5)) /* until nobody listens */
         expect_true(monotonic_us() < until_us);
     send_rest(&s.a);
-    const asker_answer *answer = hear_and_end(&s);
+    const http_client_answer *answer = hear_and_end(&s);
     expect_int(answer->status, 201);
     expect_true(answer->closes);
 }
 
 static void expect_cut(scene *s, const char *sentence)
 {
-    static asker_answer answer;
-    int code = served_wait(s->server, 20);
-    char *log = served_log(s->server);
+    static http_client_answer answer;
+    int code = server_process_wait(s->server, 20);
+    char *log = server_process_log(s->server);
     expect_contains(log, sentence);
     expect_contains(log, "Some requests were cut off");
     free(log);
     expect_int(code, 3);
-    expect_true(asker_read(&s->a, &answer) != ASKER_ANSWERED);
-    served_end(s->server);
+    expect_true(http_client_read(&s->a, &answer) != HTTP_CLIENT_ANSWERED);
+    server_process_end(s->server);
 }
 
 static void who_takes_longer_than_stop_timeout_is_cut_off_and_the_exit_code_says_so(void **state)
@@ -176,7 +178,7 @@ static void who_takes_longer_than_stop_timeout_is_cut_off_and_the_exit_code_says
     scene s = serve_stop_begin(hasty);
     send_half(&s);
     int64_t began_us = monotonic_us();
-    served_signal(s.server, SIGTERM);
+    server_process_signal(s.server, SIGTERM);
     expect_cut(&s, "longer than stop-timeout");
     expect_true(monotonic_us() - began_us > 500000);
 }
@@ -188,17 +190,17 @@ static void a_second_signal_cuts_off_at_once(void **state)
     send_half(&s);
     int64_t began_us = monotonic_us();
     tell_to_stop(s.server);
-    served_signal(s.server, SIGINT);
+    server_process_signal(s.server, SIGINT);
     expect_cut(&s, "Told to stop again");
     expect_true(monotonic_us() - began_us < 15000000); /* not stop-timeout, 30 s */
 }
 
 /* Another program has the file, so that a change waits in the store for half a second. */
-static sqlite3 *occupy(const served *server)
+static sqlite3 *occupy(const server_process *server)
 {
     char path[HF_URL_MAX];
     sqlite3 *db = NULL;
-    served_file(server, path);
+    server_process_file(server, path);
     expect_int(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     sqlite3_busy_timeout(db, 5000);
     expect_int(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
@@ -230,11 +232,11 @@ static void and_cut_off_by_a_second_signal_without_a_crash(void **state)
     (void)state;
     scene s = serve_stop_begin(NULL);
     sqlite3 *other = stop_while_it_waits(&s);
-    served_signal(s.server, SIGTERM);
-    int code = served_wait(s.server, 20);
+    server_process_signal(s.server, SIGTERM);
+    int code = server_process_wait(s.server, 20);
     sqlite3_close(other);
     expect_true(code == 3 || code == 0); /* 0: the half second was over just then */
-    served_end(s.server);
+    server_process_end(s.server);
 }
 
 /* ---- streams ---- */
@@ -242,22 +244,23 @@ static void and_cut_off_by_a_second_signal_without_a_crash(void **state)
 static void streams_get_their_end(void **state)
 {
     enum { FOLLOWERS = 50 };
-    audience_report report;
+    sse_clients_report report;
     (void)state;
-    served *server = served_start(NULL, NULL);
-    audience *a = audience_start(&(audience_options){.ports = {served_port(server)},
-                                                     .servers = 1,
-                                                     .secret = served_secret(server),
-                                                     .followers = FOLLOWERS,
-                                                     .at_first = FOLLOWERS});
-    expect_true(audience_seated(a, 60));
-    int code = served_stop(server);
-    audience_end(a, &report);
+    server_process *server = server_process_start(NULL, NULL);
+    sse_clients *a =
+        sse_clients_start(&(sse_clients_options){.ports = {server_process_port(server)},
+                                                 .servers = 1,
+                                                 .secret = server_process_secret(server),
+                                                 .followers = FOLLOWERS,
+                                                 .at_first = FOLLOWERS});
+    expect_true(sse_clients_connected(a, 60));
+    int code = server_process_stop(server);
+    sse_clients_end(a, &report);
     expect_int(code, 0);
     expect_text(report.problem, "");
     expect_int(report.ended, FOLLOWERS);
     expect_int(report.cut, 0);
-    served_end(server);
+    server_process_end(server);
 }
 
 /* ---- the file ---- */
@@ -295,15 +298,15 @@ static void the_file_alone_has_everything_after_a_stop(void **state)
     scene s = serve_stop_begin(NULL);
     for (int i = 0; i < LOCKS; i++)
         expect_true(serve_stop_take(&s.a, s.login, (char[]){(char)('0' + i), '\0'}));
-    asker_close(&s.a);
-    expect_int(served_stop(s.server), 0);
-    served_file(s.server, path);
+    http_client_close(&s.a);
+    expect_int(server_process_stop(s.server), 0);
+    server_process_file(s.server, path);
     scratch_path(".db", alone);
     serve_stop_copy(path, alone);
     expect_int(count_in(alone, "SELECT count(*) FROM holdfast_lock"), LOCKS);
     const char *problem = ledger_inspect(alone);
     expect_true(problem == NULL);
-    served_end(s.server);
+    server_process_end(s.server);
 }
 
 int main(void)

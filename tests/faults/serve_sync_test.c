@@ -2,9 +2,9 @@
 /* A sync that fails under `holdfast serve`: whoever was in that batch is told `unsure`, nothing
  * more is acknowledged, every request is answered, and the process ends with an exit code that says
  * so. Started again it serves what is on disk, and what was unsure is settled by asking again. */
-#include "faults/http_crew.h"
+#include "faults/database_target.h"
+#include "faults/http_clients.h"
 #include "faults/ledger.h"
-#include "faults/server_target.h"
 #include "faults/setting.h"
 
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <support/check.h>
-#include <support/place.h>
-#include <support/served.h>
+#include <support/server_process.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 static char broken[HF_URL_MAX]; /* while this file is there, syncs fail */
@@ -25,26 +25,26 @@ static void break_disk(void)
     close(fd);
 }
 
-static void serve_sync_look_into(const served *server)
+static void serve_sync_look_into(const server_process *server)
 {
     char path[HF_URL_MAX];
-    served_file(server, path);
+    server_process_file(server, path);
     const char *problem = ledger_inspect(path);
     if (problem)
         check_failed(__FILE__, __LINE__, "%s", problem);
 }
 
 /* The disk fails, the server ends, and comes back on a good one. */
-static void fail_and_recover(served *server)
+static void fail_and_recover(server_process *server)
 {
     break_disk();
-    int code = served_wait(server, 30);
-    char *log = served_log(server);
+    int code = server_process_wait(server, 30);
+    char *log = server_process_log(server);
     expect_contains(log, "The store is broken");
     free(log);
     expect_int(code, 6);
     unlink(broken);
-    served_up(server);
+    server_process_up(server);
 }
 
 static void a_failed_sync_is_unsure_ends_the_server_and_loses_nothing(void **state)
@@ -54,19 +54,20 @@ static void a_failed_sync_is_unsure_ends_the_server_and_loses_nothing(void **sta
     http_tally sum;
     check_report report;
     (void)state;
-    served *server = served_start(NULL, NULL);
-    http_crew *clients = http_crew_start(served_port(server), served_secret(server), CLIENTS);
+    server_process *server = server_process_start(NULL, NULL);
+    http_clients *clients =
+        http_clients_start(server_process_port(server), server_process_secret(server), CLIENTS);
     for (size_t i = 0; i < rounds; i++) {
-        http_crew_work(clients, WORK);
+        http_clients_work(clients, WORK);
         fail_and_recover(server);
         serve_sync_look_into(server);
     }
-    http_crew_work(clients, WORK);
-    http_crew_end(clients, &sum, &report);
+    http_clients_work(clients, WORK);
+    http_clients_end(clients, &sum, &report);
     serve_sync_look_into(server);
     printf("# %zu failed syncs\n", rounds);
-    expect_int(served_stop(server), 0);
-    served_end(server);
+    expect_int(server_process_stop(server), 0);
+    server_process_end(server);
     expect_true(sum.unsure >= rounds);
     expect_int(sum.closed + sum.reset + sum.cut, 0); /* everyone was answered */
 }
@@ -81,7 +82,7 @@ int main(void)
     scratch_path(".broken", broken);
     setenv("HF_TEST_SYNC_FAILS", broken, 1);
     snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload);
-    served_environment(variable);
+    server_process_environment(variable);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_sync_is_unsure_ends_the_server_and_loses_nothing),
     };

@@ -234,7 +234,7 @@ typedef struct world {
     size_t handled;
 } world;
 
-static world *here;
+static fixture *here;
 
 static void fuzz_request_on_request(void *context, http_request *request)
 {
@@ -270,7 +270,7 @@ static void start_once(void)
         fuzz_request_must(false, err.message);
 }
 
-static void world_start(world *w, bool admin)
+static void fixture_start(fixture *w, bool admin)
 {
     hf_error err = {0};
     *w = (world){.there = true};
@@ -286,7 +286,7 @@ static void world_start(world *w, bool admin)
     w->service->http->settings.handle = fuzz_request_on_request;
 }
 
-static void world_stop(world *w)
+static void fixture_stop(fixture *w)
 {
     if (!w->there)
         return;
@@ -307,17 +307,17 @@ static world worlds[2];
 
 static void at_the_end(void)
 {
-    world_stop(&worlds[0]);
-    world_stop(&worlds[1]);
+    fixture_stop(&worlds[0]);
+    fixture_stop(&worlds[1]);
     event_base_free(base);
     settings_free(set);
 }
 
 /* A server with a store as at the beginning: making one takes some milliseconds, so it serves
  * several inputs. */
-static world *world_ready(bool admin)
+static fixture *fixture_ready(bool admin)
 {
-    world *w = &worlds[admin];
+    fixture *w = &worlds[admin];
     if (set == NULL) {
         unsigned char digest[32];
         start_once();
@@ -327,8 +327,8 @@ static world *world_ready(bool admin)
         atexit(at_the_end);
     }
     if (!w->there || w->inputs++ == INPUTS_MAX || !restore(w->store, admin)) {
-        world_stop(w);
-        world_start(w, admin);
+        fixture_stop(w);
+        fixture_start(w, admin);
     }
     w->handled = 0;
     here = w;
@@ -387,20 +387,20 @@ static void fuzz_request_turn(int fd, int how, hf_buffer *answers)
 /* Nobody is there, and what was asked of the store, by the server itself too, is done. */
 /* A page may still be read for a follower that has left. What its thread has in hand then is no
  * leak, but has been taken for one. */
-static bool reads_no_page(const world *w)
+static bool reads_no_page(const fixture *w)
 {
     feed_pages_stats pages;
     feed_pages_stats_read(w->service->feed->pages, &pages);
     return pages.reads - pages.failures == feed_pages_asked(w->service->feed->pages);
 }
 
-static bool quiet(const world *w)
+static bool quiet(const fixture *w)
 {
     return http_connections(w->service->http) == 0 && jobs_under_way(w->service->jobs) == 0 &&
            reads_no_page(w);
 }
 
-static void fuzz_request_ask(world *w, const hf_buffer *requests, bool pieces, hf_buffer *answers)
+static void fuzz_request_ask(fixture *w, const hf_buffer *requests, bool pieces, hf_buffer *answers)
 {
     int fds[2];
     http_listener listener = {.http = w->service->http};
@@ -497,7 +497,7 @@ static hf_slice pass_chunks(hf_slice from)
     }
 }
 
-static void check_answers(const world *w, const hf_buffer *answers)
+static void check_answers(const fixture *w, const hf_buffer *answers)
 {
     hf_slice rest = {answers->text, answers->size};
     size_t given = 0, beyond = 0;
@@ -534,7 +534,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size < 2)
         return 0;
     uint8_t manner = bytes[0];
-    world *w = world_ready(manner & ADMIN);
+    fixture *w = fixture_ready(manner & ADMIN);
     picture before = fuzz_request_look(w->store);
     fuzz_request_must(before.locks == 2 && before.others == 1 && before.strangers == 1,
                       "it begins as it should");

@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <support/audience.h>
 #include <support/check.h>
-#include <support/served.h>
+#include <support/server_process.h>
+#include <support/sse_clients.h>
 #include <time.h>
 
 enum { BATCH = 250, PATIENCE_S = 240 };
@@ -44,12 +44,12 @@ static void listeners_execute(maker *m)
     m->made += (int64_t)hf_batch_count(m->batch);
 }
 
-static void maker_open(maker *m, const served *server)
+static void maker_open(maker *m, const server_process *server)
 {
     char url[HF_URL_MAX];
     hf_error err = {0};
     *m = (maker){0};
-    served_url(server, url);
+    server_process_url(server, url);
     expect(HF_OK, hf_store_open(url, &m->store, &err), err);
     expect(HF_OK, hf_batch_new(BATCH, &m->batch, &err), err);
     expect(HF_OK, hf_credentials_new(NULL, &m->me, &err), err);
@@ -104,16 +104,16 @@ static int64_t newest_event(maker *m)
 
 /* ---- the tests ---- */
 
-static void demand(audience *a, bool good, const char *what)
+static void demand(sse_clients *a, bool good, const char *what)
 {
-    audience_report report;
-    audience_read(a, &report);
+    sse_clients_report report;
+    sse_clients_read(a, &report);
     if (!good)
         check_failed(__FILE__, __LINE__, "not all have %s: %s", what,
                      report.problem[0] ? report.problem : "it takes too long");
 }
 
-static void listeners_tell(const audience_report *r, const served *server, double took_s)
+static void listeners_tell(const sse_clients_report *r, const server_process *server, double took_s)
 {
     printf("# %llu events heard in %.1f s (%.0f a second, %.0f MB), %llu connections, %llu left by "
            "chance, "
@@ -122,77 +122,79 @@ static void listeners_tell(const audience_report *r, const served *server, doubl
            (unsigned long long)r->events, took_s, (double)r->events / took_s,
            (double)r->bytes / 1e6, (unsigned long long)r->connections, (unsigned long long)r->left,
            (unsigned long long)r->cut, (unsigned long long)r->ended, (unsigned long long)r->resyncs,
-           served_cpu(server), (double)served_resident(server) / 1e6);
+           server_process_cpu(server), (double)server_process_resident(server) / 1e6);
 }
 
 static void a_thousand_followers_hear_each_event_once_and_in_order(void **state)
 {
     size_t followers = setting_amount("HF_TEST_LISTENERS", 1000, 5000),
            events = setting_amount("HF_TEST_EVENTS", 1000, 1000);
-    audience_report report;
+    sse_clients_report report;
     maker m;
     (void)state;
-    served *server = served_start(NULL, NULL);
+    server_process *server = server_process_start(NULL, NULL);
     maker_open(&m, server);
-    audience *a = audience_start(&(audience_options){.ports = {served_port(server)},
-                                                     .servers = 1,
-                                                     .secret = served_secret(server),
-                                                     .followers = followers,
-                                                     .at_first = followers / 2});
-    demand(a, audience_seated(a, PATIENCE_S), "been seated");
+    sse_clients *a =
+        sse_clients_start(&(sse_clients_options){.ports = {server_process_port(server)},
+                                                 .servers = 1,
+                                                 .secret = server_process_secret(server),
+                                                 .followers = followers,
+                                                 .at_first = followers / 2});
+    demand(a, sse_clients_connected(a, PATIENCE_S), "been seated");
     printf("# %zu followers, %zu events; with all of them seated the server has %.1f MB\n",
-           followers, events, (double)served_resident(server) / 1e6);
+           followers, events, (double)server_process_resident(server) / 1e6);
     double began_s = listeners_seconds_now();
-    audience_restless(a, (int64_t)followers * 500);
+    sse_clients_reconnect(a, (int64_t)followers * 500);
     for (size_t i = 0; i < events; i += BATCH) {
         listeners_make(&m, events - i < BATCH ? events - i : BATCH);
         nanosleep(&(struct timespec){.tv_nsec = 250000000},
                   NULL); /* so that there are moments to come back in between */
     }
     int64_t newest = newest_event(&m);
-    demand(a, audience_heard(a, newest, PATIENCE_S), "heard everything");
+    demand(a, sse_clients_received(a, newest, PATIENCE_S), "heard everything");
     double took_s = listeners_seconds_now() - began_s;
-    audience_end(a, &report);
+    sse_clients_end(a, &report);
     listeners_tell(&report, server, took_s);
     expect_text(report.problem, "");
     expect_int(report.newest, newest);
     expect_true(report.left > followers / 10);
     maker_close(&m);
-    expect_int(served_stop(server), 0);
-    served_end(server);
+    expect_int(server_process_stop(server), 0);
+    server_process_end(server);
 }
 
 /* So many events that neither the sockets nor the ring can hold them for who takes none. */
 static void who_takes_nothing_is_told_to_resync_and_nobody_waits_for_them(void **state)
 {
     enum { FOLLOWERS = 60, SLOW = 20, EVENTS = 24000 };
-    audience_report report;
+    sse_clients_report report;
     maker m;
     (void)state;
-    served *server = served_start(NULL, NULL);
+    server_process *server = server_process_start(NULL, NULL);
     maker_open(&m, server);
-    audience *a = audience_start(&(audience_options){.ports = {served_port(server)},
-                                                     .servers = 1,
-                                                     .secret = served_secret(server),
-                                                     .followers = FOLLOWERS,
-                                                     .at_first = FOLLOWERS,
-                                                     .slow = SLOW});
-    demand(a, audience_seated(a, PATIENCE_S), "been seated");
-    audience_deafen(a, true);
+    sse_clients *a =
+        sse_clients_start(&(sse_clients_options){.ports = {server_process_port(server)},
+                                                 .servers = 1,
+                                                 .secret = server_process_secret(server),
+                                                 .followers = FOLLOWERS,
+                                                 .at_first = FOLLOWERS,
+                                                 .slow = SLOW});
+    demand(a, sse_clients_connected(a, PATIENCE_S), "been seated");
+    sse_clients_stop_reading(a, true);
     double began_s = listeners_seconds_now();
     listeners_make(&m, EVENTS);
-    size_t resident = served_resident(server);
-    audience_deafen(a, false);
-    demand(a, audience_heard(a, newest_event(&m), PATIENCE_S), "heard everything");
+    size_t resident = server_process_resident(server);
+    sse_clients_stop_reading(a, false);
+    demand(a, sse_clients_received(a, newest_event(&m), PATIENCE_S), "heard everything");
     double took_s = listeners_seconds_now() - began_s;
-    audience_end(a, &report);
+    sse_clients_end(a, &report);
     listeners_tell(&report, server, took_s);
     printf("# while %d followers took nothing it had %.1f MB\n", SLOW, (double)resident / 1e6);
     expect_text(report.problem, "");
     expect_true(report.resyncs >= SLOW);
     maker_close(&m);
-    expect_int(served_stop(server), 0);
-    served_end(server);
+    expect_int(server_process_stop(server), 0);
+    server_process_end(server);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/place.h>
-#include <support/servers.h>
+#include <support/databases.h>
+#include <support/test_store.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/certificate.h>
-#include <support/place.h>
+#include <support/databases.h>
 #include <support/proxy.h>
-#include <support/servers.h>
+#include <support/test_store.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -5,15 +5,15 @@
  * written after it, if the fence beside it is the one that was read (docs/patterns.md). Each reads,
  * thinks a little, and writes the whole list. In the end every append that was acknowledged stands
  * in its list once, and none that was refused does. */
-#include "server/app.h"
+#include "database/app.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
-#include <support/served.h>
+#include <support/server_process.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 enum { APPEND_CLIENTS = 16, APPEND_LISTS = 4, APPEND_ROUNDS = 24, APPEND_TEXT = 2048 };
@@ -205,14 +205,14 @@ static void every_append_that_was_acknowledged_is_there_and_no_other(void **stat
     char url[HF_URL_MAX], served_at[HF_URL_MAX], *lists[APPEND_LISTS];
     hf_store *store = NULL;
     hf_error err = {0};
-    place_fresh(*state, url);
+    test_store_url(*state, url);
     expect(HF_OK, hf_store_open(url, &store, &err), err);
     app *owner = app_connect(url);
     app_do(owner, "CREATE TABLE {app} (id int PRIMARY KEY, fence bigint NOT NULL, items text)");
     for (int i = 0; i < APPEND_LISTS; i++)
         app_do(owner, "INSERT INTO {app} VALUES (%d, 0, ',')", i);
-    served *server = served_start(url, NULL);
-    served_url(server, served_at);
+    server_process *server = server_process_start(url, NULL);
+    server_process_url(server, served_at);
 
     for (int i = 0; i < APPEND_CLIENTS; i++)
         append_open(&clients[i], i, url, served_at);
@@ -230,17 +230,17 @@ static void every_append_that_was_acknowledged_is_there_and_no_other(void **stat
         hf_manager_close(clients[i].manager);
         app_close(clients[i].app);
     }
-    served_end(server);
+    server_process_end(server);
     app_do(owner, "DROP TABLE {app}");
     app_close(owner);
     hf_store_close(store);
-    place_discard(*state, url);
+    test_store_discard(*state, url);
 }
 
 int main(void)
 {
     size_t count = 0;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     expect_true(count == 1);
     const struct CMUnitTest tests[] = {
         {"every_append_that_was_acknowledged_is_there_and_no_other",

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,10 +21,10 @@ static hf_status races_open_client(race_worker *worker, const char *url, const c
 /* A server is shared by twice as many, so that each of them comes to less. */
 static void processes_race_for_locks_and_every_promise_holds(void **state)
 {
-    const place *at = *state;
+    const test_store *at = *state;
     char url[HF_URL_MAX];
     race_order order = {.url = url, .how = "-", .bounds = RACE_BOUNDS};
-    place_fresh(at, url);
+    test_store_url(at, url);
     order.seconds = at->own_file ? race_seconds(10, 60) : race_seconds(5, 30);
     if (!at->own_file) {
         order.bounds.deaths = 150;
@@ -32,7 +32,7 @@ static void processes_race_for_locks_and_every_promise_holds(void **state)
     }
     order.clients = race_is_long() || !at->own_file ? 16 : 8;
     race_run(&order);
-    place_discard(at, url);
+    test_store_discard(at, url);
 }
 
 /* ---- opening ---- */
@@ -57,10 +57,10 @@ static int races_open_main(const char *url, bool install)
     return 1;
 }
 
-static void new_url(const place *at, int round, char *url)
+static void new_url(const test_store *at, int round, char *url)
 {
     if (at->own_file) {
-        place_fresh(at, url);
+        test_store_url(at, url);
         return;
     }
     snprintf(url, HF_URL_MAX, "%.*s%cnamespace=r_%d_%d", HF_URL_MAX - 64, at->url,
@@ -69,7 +69,7 @@ static void new_url(const place *at, int round, char *url)
 
 static void what_is_new_can_be_opened_by_many_at_once(void **state)
 {
-    const place *at = *state;
+    const test_store *at = *state;
     enum { PROCESSES = 8 };
     int rounds = at->own_file ? 120 : race_is_long() ? 20 : 3;
     size_t refused = 0, waited = 0;
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     static struct CMUnitTest tests[32];
     static char names[32][120];
     size_t count = 0, chosen = 0;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count && chosen + 2 <= 32; i++) {
         if (!all[i].keeps)
             continue;         /* what only one process sees */

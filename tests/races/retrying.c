@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
-#include <support/calm.h>
+#include <support/timing.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,7 +78,7 @@ static hf_status execute_retrying(hf_store *store, hf_batch *batch, hf_error *er
     for (;;) {
         hf_status status = try_once(r, batch, err);
         bool failed = status == HF_UNSURE || status == HF_UNAVAILABLE;
-        int64_t since_us = failed_us ? calm_now_us() - failed_us : 0;
+        int64_t since_us = failed_us ? timing_now_us() - failed_us : 0;
         if (since_us > r->tally->longest_us)
             r->tally->longest_us = since_us;
         if (!failed || since_us > r->patience_us)
@@ -86,7 +86,7 @@ static hf_status execute_retrying(hf_store *store, hf_batch *batch, hf_error *er
         unsure |= status == HF_UNSURE;
         r->tally->unsure += status == HF_UNSURE;
         r->tally->unavailable += status == HF_UNAVAILABLE;
-        failed_us = failed_us ? failed_us : calm_now_us();
+        failed_us = failed_us ? failed_us : timing_now_us();
         r->at = (r->at + 1) % r->count;
         if (r->at == 0)
             usleep(PAUSE_US);

@@ -9,10 +9,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/audience.h>
 #include <support/check.h>
-#include <support/place.h>
-#include <support/served.h>
+#include <support/server_process.h>
+#include <support/sse_clients.h>
+#include <support/test_store.h>
 
 enum { PATIENCE_S = 20, FOLLOWERS = 20 };
 
@@ -29,10 +29,10 @@ static hf_status served_open_client(race_worker *worker, const char *url, const 
 /* ---- killing ---- */
 
 typedef struct killer {
-    served *servers[2];
+    server_process *servers[2];
     size_t count;
     size_t kills, stops;
-    served *down; /* NULL: all are up */
+    server_process *down; /* NULL: all are up */
     int64_t next_us;
     int64_t every_us, down_us;
 } killer;
@@ -40,7 +40,7 @@ typedef struct killer {
 static void bring_up(killer *k)
 {
     if (k->down)
-        served_up(k->down);
+        server_process_up(k->down);
     k->down = NULL;
     k->next_us = race_now_us() + k->every_us / 2 + rand() % k->every_us;
 }
@@ -51,10 +51,10 @@ static void take_down(killer *k)
     size_t number = k->kills + k->stops;
     k->down = k->servers[number % k->count];
     if (number % 4 == 3) {
-        expect_int(served_stop(k->down), 0);
+        expect_int(server_process_stop(k->down), 0);
         k->stops++;
     } else {
-        served_kill(k->down);
+        server_process_kill(k->down);
         k->kills++;
     }
     k->next_us = race_now_us() + rand() % k->down_us;
@@ -73,9 +73,9 @@ static size_t served_strike(void *context, bool over)
 /* ---- listening ---- */
 
 /* They have heard all there is, up to the last event of the race. */
-static void judge_audience(audience *a, const char *url)
+static void judge_audience(sse_clients *a, const char *url)
 {
-    audience_report report;
+    sse_clients_report report;
     hf_manager *manager = NULL;
     hf_error err = {0};
     int64_t seq = 0;
@@ -90,8 +90,8 @@ static void judge_audience(audience *a, const char *url)
         hf_result_free(page);
     }
     hf_manager_close(manager);
-    bool heard = audience_heard(a, seq, 30);
-    audience_end(a, &report);
+    bool heard = sse_clients_received(a, seq, 30);
+    sse_clients_end(a, &report);
     printf("# %d followers heard %llu events, up to %lld; %llu connections, %llu refused, %llu "
            "streams cut, "
            "%llu ended, %llu left by chance\n",
@@ -115,20 +115,20 @@ static void race(killer *k, size_t clients, int seconds)
                         .bounds = RACE_BOUNDS,
                         .meddle = served_strike,
                         .context = k};
-    audience_options options = {.servers = k->count,
-                                .secret = served_secret(k->servers[0]),
-                                .followers = FOLLOWERS,
-                                .at_first = FOLLOWERS,
-                                .stays_with_one = true};
+    sse_clients_options options = {.servers = k->count,
+                                   .secret = server_process_secret(k->servers[0]),
+                                   .followers = FOLLOWERS,
+                                   .at_first = FOLLOWERS,
+                                   .stays_with_one = true};
     for (size_t i = 0; i < k->count; i++) {
-        served_url_as(k->servers[i], k->servers[0], urls[i]);
-        options.ports[i] = served_port(k->servers[i]);
+        server_process_url_as(k->servers[i], k->servers[0], urls[i]);
+        options.ports[i] = server_process_port(k->servers[i]);
     }
     if (k->count > 1)
         order.how = urls[1];
-    audience *a = audience_start(&options);
-    expect_true(audience_seated(a, 30));
-    audience_restless(a, 1000000);
+    sse_clients *a = sse_clients_start(&options);
+    expect_true(sse_clients_connected(a, 30));
+    sse_clients_reconnect(a, 1000000);
     k->next_us = race_now_us() + k->every_us;
     order.bounds.busy_percent = 2;
     order.bounds.deaths = 200; /* of which few leave a lock that another wants */
@@ -144,8 +144,8 @@ static void race(killer *k, size_t clients, int seconds)
 static void served_end_all(killer *k)
 {
     for (size_t i = 0; i < k->count; i++) {
-        expect_int(served_stop(k->servers[i]), 0);
-        served_end(k->servers[i]);
+        expect_int(server_process_stop(k->servers[i]), 0);
+        server_process_end(k->servers[i]);
     }
 }
 
@@ -153,22 +153,22 @@ static void every_promise_holds_while_the_server_is_killed_and_started_again(voi
 {
     killer k = {.count = 1, .every_us = 400000, .down_us = 60000};
     (void)state;
-    k.servers[0] = served_start(NULL, NULL);
+    k.servers[0] = server_process_start(NULL, NULL);
     race(&k, 8, race_seconds(6, 90));
     served_end_all(&k);
 }
 
 static void two_servers_on_one_database_take_over_from_each_other(void **state)
 {
-    const place *at = *state;
+    const test_store *at = *state;
     char url[HF_URL_MAX];
     killer k = {.count = 2, .every_us = 300000, .down_us = 300000};
-    place_fresh(at, url);
+    test_store_url(at, url);
     for (size_t i = 0; i < k.count; i++)
-        k.servers[i] = served_start(url, NULL);
+        k.servers[i] = server_process_start(url, NULL);
     race(&k, 8, race_seconds(6, 90));
     served_end_all(&k);
-    place_discard(at, url);
+    test_store_discard(at, url);
 }
 
 int main(int argc, char **argv)
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     if (client >= 0)
         return client;
     size_t count = 0;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     struct CMUnitTest tests[8];
     size_t chosen = 0;
     for (size_t i = 0; i < count && chosen < 8; i++)

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/calm.h>
-#include <support/place.h>
+#include <support/test_store.h>
+#include <support/timing.h>
 #include <unistd.h>
 
 #define THREADS  6
@@ -32,7 +32,7 @@ static race_log *log_new(void)
     return log;
 }
 
-static void race_on(const place *at)
+static void race_on(const test_store *at)
 {
     char url[HF_URL_MAX];
     hf_error err = {0};
@@ -43,7 +43,7 @@ static void race_on(const place *at)
     race_weather weather;
     int seconds = race_seconds(3, 20);
     memset(&board, 0, sizeof board);
-    place_fresh(at, url);
+    test_store_url(at, url);
     expect(HF_OK, hf_manager_open(url, &manager, &err), err);
     race_begin(&board, &weather, seconds);
     for (uint32_t i = 0; i <= THREADS; i++) {
@@ -73,14 +73,14 @@ static void race_on(const place *at)
     for (uint32_t i = 0; i <= THREADS; i++)
         free(logs[i]);
     hf_manager_close(manager);
-    place_discard(at, url);
+    test_store_discard(at, url);
 }
 
 static void threads_that_share_a_manager_keep_every_promise(void **state)
 {
     (void)state;
     size_t count;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count; i++)
         race_on(&all[i]);
 }
@@ -91,7 +91,7 @@ static void threads_that_share_a_manager_keep_every_promise(void **state)
 
 typedef struct busy_thread {
     hf_manager *manager;
-    calm *calm;
+    timing *calm;
     uint32_t number;
     int64_t until_us;
     size_t rounds;
@@ -124,14 +124,14 @@ static void *busy_main(void *argument)
     t->status = hf_session_open(t->manager, &options, &session, &t->err);
     if (t->status == HF_OK)
         t->status = hf_session_acquire(session, &kept, NULL, NULL, &t->err);
-    calm_note(t->calm, race_now_us() - before_us);
+    timing_note(t->calm, race_now_us() - before_us);
     /* A disk that stands still for half a second makes a call busy; then it is asked again, as a
      * program would. */
     bool holds = t->status == HF_OK;
     while (holds && (t->status == HF_OK || t->status == HF_BUSY) && race_now_us() < t->until_us) {
         before_us = race_now_us();
         t->status = busy_round(session, &kept, &other, &t->err);
-        calm_note(t->calm, race_now_us() - before_us);
+        timing_note(t->calm, race_now_us() - before_us);
         t->rounds++;
         usleep(1000);
     }
@@ -148,7 +148,7 @@ static void threads_count_notice(void *context, const hf_notice *notice)
 }
 
 /* How many of the threads lost what they held, or worse. */
-static size_t work_at_once(hf_manager *manager, calm *c, size_t *rounds)
+static size_t work_at_once(hf_manager *manager, timing *c, size_t *rounds)
 {
     static busy_thread work[THREADS];
     pthread_t threads[THREADS];
@@ -170,23 +170,23 @@ static size_t work_at_once(hf_manager *manager, calm *c, size_t *rounds)
 
 /* Where a third of the bound was stood still the keeper may not have come to beat; elsewhere it has
  * to. */
-static bool are_kept(const place *at)
+static bool are_kept(const test_store *at)
 {
     char url[HF_URL_MAX];
     hf_error err = {0};
     hf_manager *manager = NULL;
     _Atomic size_t notices = 0;
     size_t rounds = 0;
-    place_fresh(at, url);
+    test_store_url(at, url);
     expect(HF_OK, hf_manager_open(url, &manager, &err), err);
     expect(HF_OK, hf_manager_listen(manager, threads_count_notice, &notices, &err), err);
     expect(HF_OK, hf_manager_keeper_start(manager, &err), err);
-    calm *c = calm_begin();
+    timing *c = timing_begin();
     size_t lost = work_at_once(manager, c, &rounds);
-    bool stood_still = !calm_was(c, KEPT_IDLE_US / 3);
+    bool stood_still = !timing_within(c, KEPT_IDLE_US / 3);
     hf_manager_keeper_stop(manager);
     hf_manager_close(manager);
-    place_discard(at, url);
+    test_store_discard(at, url);
     printf("# %s: %zu rounds of %d threads over several idle bounds, %zu notices\n", at->name,
            rounds, THREADS, (size_t)notices);
     bool kept = lost == 0 && notices == 0;
@@ -198,7 +198,7 @@ static void the_keeper_keeps_what_busy_threads_hold(void **state)
 {
     (void)state;
     size_t count;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count; i++)
         expect_once(are_kept(&all[i]));
 }

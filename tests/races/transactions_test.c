@@ -3,13 +3,13 @@
  * and does each thing in a transaction at an isolation level: some take their snapshot long before
  * they ask, some commit late, and what is answered HF_RETRY is rolled back. Beats and take-overs,
  * stops and kills included; the history must be as good. */
+#include "database/app.h"
 #include "races/processes.h"
-#include "server/app.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 /* ---- a client ---- */
@@ -74,7 +74,7 @@ static void close_client(race_worker *worker)
 /* ---- the races ---- */
 
 typedef struct course {
-    const place *at;
+    const test_store *at;
     app_level level;
     char name[120];
 } course;
@@ -94,9 +94,9 @@ static void transactions_race_for_locks_and_every_promise_holds(void **state)
     if (it->level == SERIALIZABLE)
         order.clients = 5;
     snprintf(how, sizeof how, "%d", (int)it->level);
-    place_fresh(it->at, url);
+    test_store_url(it->at, url);
     race_run(&order);
-    place_discard(it->at, url);
+    test_store_discard(it->at, url);
 }
 
 int main(int argc, char **argv)
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     static course courses[32];
     static struct CMUnitTest tests[32];
     size_t count = 0, chosen = 0;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count && chosen + APP_LEVELS <= 32; i++) {
         if (strncmp(all[i].url, "postgres", 8) != 0 && strncmp(all[i].url, "mysql:", 6) != 0)
             continue;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

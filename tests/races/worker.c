@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/calm.h>
+#include <support/timing.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ typedef struct turn {
 
 int64_t race_now_us(void)
 {
-    return calm_now_us();
+    return timing_now_us();
 }
 
 int64_t race_offset_us(void)

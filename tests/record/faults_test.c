@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <support/out_of_memory.h>
 #include <support/proxy.h>
-#include <support/scarcity.h>
 
 static void faults_rows(scene *s)
 {
@@ -172,9 +172,9 @@ static void memory_that_runs_out_saves_nothing(void **state)
     bool more = s->at->own_file;
     for (unsigned n = 1; more; n++) {
         char *token = NULL, wanted[16];
-        scarcity_begin(OF_LIBRARY, n, false);
+        out_of_memory_begin(OF_LIBRARY, n, false);
         hf_status status = faults_work(s, &token);
-        more = scarcity_end();
+        more = out_of_memory_end();
         hf_json_free(token);
         expect_true(status == HF_OK || status == HF_NO_MEMORY || status == HF_UNAVAILABLE);
         done += status == HF_OK;

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const place *scene_place;
+const test_store *scene_place;
 
 /* Words that differ: {key} a key that the database makes, {stamp} a timestamp, {bytes} ... */
 static const char *const scene_schema =
@@ -167,7 +167,7 @@ static void scene_keys(scene *s)
 }
 
 /* The server where the tables are already: making them costs a second on MySQL. */
-static const place *scene_made;
+static const test_store *scene_made;
 
 static void scene_make(scene *s)
 {
@@ -194,7 +194,7 @@ scene *scene_open(void)
     scene *s = test_calloc(1, sizeof *s);
     char names[HF_NAMES_SIZE];
     s->at = scene_place;
-    place_fresh(s->at, s->url);
+    test_store_url(s->at, s->url);
     if (s->at->own_file)
         expect(HF_OK, hf_db_open(s->url + strlen("sqlite:"), 0, &s->db, &s->err), s->err);
     else
@@ -213,7 +213,7 @@ void scene_close(scene *s)
     hf_manager_close(s->manager);
     hf_tables_close(s->records);
     hf_db_close(s->db);
-    place_discard(s->at, s->url);
+    test_store_discard(s->at, s->url);
     test_free(s);
 }
 
@@ -296,7 +296,7 @@ int scene_main(const struct CMUnitTest *tests, size_t count)
 {
     size_t many = 0;
     int failed = 0;
-    const place *all = places(&many);
+    const test_store *all = test_stores(&many);
     for (size_t i = 0; i < many; i++) {
         if (strncmp(all[i].url, "memory:", 7) == 0)
             continue;

@@ -8,12 +8,12 @@
 
 #include <holdfast/holdfast.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 
 enum { SCENE_TABLES = 11 };
 
 typedef struct scene {
-    const place *at;
+    const test_store *at;
     char url[HF_URL_MAX];
     char names[40];
     hf_db *db; /* raw */
@@ -27,7 +27,7 @@ typedef struct scene {
 } scene;
 
 /* The place of this run that is tested now: the runner calls every test for every place. */
-extern const place *scene_place;
+extern const test_store *scene_place;
 
 scene *scene_open(void);
 void scene_close(scene *s);

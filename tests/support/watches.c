@@ -7,7 +7,7 @@
 #include <support/check.h>
 #include <support/watches.h>
 
-int end_watches(const place *at, const char *url)
+int end_watches(const test_store *at, const char *url)
 {
     char sql[512];
     const char *names = strstr(url, "namespace=");

@@ -3,10 +3,10 @@
 #ifndef HF_TESTS_SUPPORT_WATCHES_H
 #define HF_TESTS_SUPPORT_WATCHES_H
 
-#include <support/place.h>
+#include <support/test_store.h>
 
 /* Those of the store at that URL, which is at that place; how many they were. 0 where there are no
  * watches. */
-int end_watches(const place *at, const char *url);
+int end_watches(const test_store *at, const char *url);
 
 #endif

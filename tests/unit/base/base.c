@@ -2,6 +2,7 @@
 /* The parts everything stands on: UTF-8, hex, times, durations, names, JSON, statuses. */
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/seams.h"
 #include "base/text.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <support/out_of_memory.h>
 
 #include <cmocka.h>
 
@@ -452,6 +454,52 @@ static void an_arena_that_was_large_keeps_little(void **state)
     hf_arena_done(&arena);
 }
 
+/* Half of the entries share their hash with another one. */
+static void a_hash_table_finds_what_was_added_until_it_is_removed(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    static hf_hash_entry entries[COUNT];
+    hf_hash table = {0};
+    assert_null(hf_hash_first(&table, 7));
+    assert_null(hf_hash_walk(&table, NULL));
+    for (uint64_t i = 0; i < COUNT; i++)
+        assert_true(hf_hash_add(&table, &entries[i], hf_hash_bytes(1, &(uint64_t){i / 2}, 8)));
+    for (uint64_t i = 0; i < COUNT; i += 3)
+        hf_hash_remove(&table, &entries[i]);
+    size_t walked = 0;
+    for (hf_hash_entry *it = NULL; (it = hf_hash_walk(&table, it)) != NULL; walked++)
+        assert_true((it - entries) % 3 != 0);
+    assert_int_equal(walked, COUNT - (COUNT + 2) / 3);
+    assert_int_equal(table.count, walked);
+    for (size_t i = 0; i < COUNT; i++) {
+        hf_hash_entry *it = hf_hash_first(&table, entries[i].hash);
+        while (it != NULL && it != &entries[i])
+            it = hf_hash_next(it);
+        assert_true((it != NULL) == (i % 3 != 0));
+    }
+    hf_hash_done(&table);
+    assert_int_equal(table.count, 0);
+}
+
+static void a_hash_table_that_cannot_grow_works_on(void **state)
+{
+    (void)state;
+    hf_hash_entry entries[100] = {0};
+    hf_hash table = {0};
+    out_of_memory_begin(OF_LIBRARY, 1, true);
+    assert_false(hf_hash_add(&table, &entries[0], 0));
+    out_of_memory_end();
+    assert_true(hf_hash_add(&table, &entries[0], 0));
+    out_of_memory_begin(OF_LIBRARY, 1, true);
+    for (uint64_t i = 1; i < 100; i++)
+        assert_true(hf_hash_add(&table, &entries[i], i));
+    assert_true(out_of_memory_end());
+    for (uint64_t i = 0; i < 100; i++)
+        assert_ptr_equal(hf_hash_first(&table, i), &entries[i]);
+    hf_hash_done(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +516,8 @@ int main(void)
         cmocka_unit_test(json_is_escaped_and_its_commas_are_right),
         cmocka_unit_test(every_status_has_its_place_on_the_wire),
         cmocka_unit_test(a_buffer_has_a_ceiling),
+        cmocka_unit_test(a_hash_table_finds_what_was_added_until_it_is_removed),
+        cmocka_unit_test(a_hash_table_that_cannot_grow_works_on),
         cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_and_reuses_it),
         cmocka_unit_test(an_arena_that_was_large_keeps_little),
     };

@@ -3,7 +3,7 @@
 #include "own_mysql.h"
 
 #include <limits.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
 
 #include <db/db.h>
 #include <db/postgres.h>
-#include <support/servers.h>
+#include <support/databases.h>
 
 /* Starts it, or fails; for a group of tests. */
 int own_postgres_start(void **state);

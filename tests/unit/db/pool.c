@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/calm.h>
+#include <support/timing.h>
 #include <unistd.h>
 
 /* ---- the pretended database ---- */

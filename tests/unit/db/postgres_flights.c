@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
 
 /* ---- statements ---- */
 
@@ -368,11 +368,11 @@ static void without_memory_nothing_is_done_and_nothing_leaks(void **state)
     bool failed = true;
     for (unsigned n = 1; failed; n++) {
         hf_pool *pool = NULL;
-        scarcity_begin(OF_LIBRARY, n, false);
+        out_of_memory_begin(OF_LIBRARY, n, false);
         hf_status status = hf_pool_new(&hf_db_postgres, url, &options, 1, NULL, &pool, &err);
         if (status == HF_OK)
             status = postgres_flights_work(pool, &list);
-        failed = scarcity_end();
+        failed = out_of_memory_end();
         expect(failed ? HF_NO_MEMORY : HF_OK, status, err);
         if (pool != NULL)
             expect(HF_OK, postgres_flights_work(pool, &list), err);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 
 static const person alice = {.user = "alice", .name = "Alice Chen"},
                     bob = {.user = "bob", .name = "Bob Smith"};

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 /* What someone else's connection does just before the example says `when`, and just after it. */

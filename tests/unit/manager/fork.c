@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
-#include <support/world.h>
+#include <support/fixture.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

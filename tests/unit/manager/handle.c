@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
-#include <support/world.h>
+#include <support/fixture.h>
 #include <unistd.h>
 
 static _Atomic int64_t boot_now; /* the keeper reads it too */
@@ -22,29 +22,29 @@ static int64_t handle_boot_by_test(void)
 }
 
 /* Lets time pass, in the store and here. */
-static void handle_pass(world *w, int64_t us)
+static void handle_pass(fixture *w, int64_t us)
 {
     boot_now += us;
     clock_forward(w, us);
 }
 
-static world *handle_begin(void)
+static fixture *handle_begin(void)
 {
-    static place memory;
-    memory = place_memory();
+    static test_store memory;
+    memory = test_store_memory();
     boot_now = 1000 * HOUR;
     hf_seam.boot_us = handle_boot_by_test;
-    world *w = world_open(&memory);
-    world_manager(w);
+    fixture *w = fixture_open(&memory);
+    fixture_manager(w);
     return w;
 }
 
-static hf_session *work_idle(world *w, const char *user, int64_t idle_us)
+static hf_session *work_idle(fixture *w, const char *user, int64_t idle_us)
 {
     hf_error err = {0};
     hf_session *session = NULL;
     hf_session_options options = {.user = user, .idle_us = idle_us};
-    expect(HF_OK, hf_session_open(world_manager(w), &options, &session, &err), err);
+    expect(HF_OK, hf_session_open(fixture_manager(w), &options, &session, &err), err);
     keep_secret(w, hf_session_credentials(session));
     return session;
 }
@@ -69,31 +69,31 @@ static void handle_beat(hf_session *session)
     expect(HF_OK, hf_session_beat(session, NULL, &err), err);
 }
 
-static int64_t poll_next(world *w)
+static int64_t poll_next(fixture *w)
 {
     hf_error err = {0};
     int64_t next_us = -1;
-    expect(HF_OK, hf_manager_poll(world_manager(w), &next_us, &err), err);
+    expect(HF_OK, hf_manager_poll(fixture_manager(w), &next_us, &err), err);
     return next_us;
 }
 
-static void handle_force(world *w, const char *name, const char *actor, const char *reason)
+static void handle_force(fixture *w, const char *name, const char *actor, const char *reason)
 {
     hf_error err = {0};
     hf_resource resource = resource_of(name);
     expect(HF_OK,
-           hf_manager_force_release(world_manager(w), &resource, actor, reason, 0, NULL, &err),
+           hf_manager_force_release(fixture_manager(w), &resource, actor, reason, 0, NULL, &err),
            err);
 }
 
-static hf_session *handle_attach(world *w, hf_session *to)
+static hf_session *handle_attach(fixture *w, hf_session *to)
 {
     hf_error err = {0};
     hf_session *out = NULL;
     char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
     snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(to),
              hf_session_credentials(to)->key);
-    expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &out, &err), err);
+    expect(HF_OK, hf_session_attach(fixture_manager(w), id_and_key, &out, &err), err);
     return out;
 }
 
@@ -139,7 +139,7 @@ static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
         go_away(slow, batch);
     if (slow->lost_us == 0 || status != HF_OK)
         return status;
-    hf_store_clock_freeze(slow->inner, WORLD_BEGINS_US + slow->lost_us);
+    hf_store_clock_freeze(slow->inner, FIXTURE_BEGINS_US + slow->lost_us);
     slow->lost_us = 0;
     return hf_fail(err, HF_UNSURE, "The answer was lost.");
 }
@@ -162,7 +162,7 @@ static hf_manager *slow_manager(slow_store **out)
     boot_now = 1000 * HOUR;
     hf_seam.boot_us = handle_boot_by_test;
     expect(HF_OK, hf_store_open("memory:", &slow->inner, &err), err);
-    hf_store_clock_freeze(slow->inner, WORLD_BEGINS_US);
+    hf_store_clock_freeze(slow->inner, FIXTURE_BEGINS_US);
     hf_store_init(&slow->base, &slow_ops);
     expect(HF_OK, hf_manager_on(&slow->base, &manager, &err), err);
     *out = slow;
@@ -195,11 +195,11 @@ static void listen(void *context, const hf_notice *notice)
     it->count++;
 }
 
-static void add_listener(world *w, heard *it)
+static void add_listener(fixture *w, heard *it)
 {
     hf_error err = {0};
     memset(it, 0, sizeof *it);
-    expect(HF_OK, hf_manager_listen(world_manager(w), listen, it, &err), err);
+    expect(HF_OK, hf_manager_listen(fixture_manager(w), listen, it, &err), err);
 }
 
 /* ---- what is held ---- */
@@ -207,7 +207,7 @@ static void add_listener(world *w, heard *it)
 static void a_lock_is_held_from_its_grant_to_its_release(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
     hf_resource one = resource_of("policy/1"), two = resource_of("policy/2");
@@ -229,13 +229,13 @@ static void a_lock_is_held_from_its_grant_to_its_release(void **state)
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     hf_session_free(bob);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_refused_lock_is_not_held(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
     hf_resource one = resource_of("policy/1");
@@ -244,13 +244,13 @@ static void a_refused_lock_is_not_held(void **state)
     expect_true(!handle_held(alice, "policy/1") && handle_held(bob, "policy/1"));
     hf_session_free(alice);
     hf_session_free(bob);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_save_that_finds_the_lock_lost_ends_the_belief(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
     hf_save one = {.resource = resource_of("policy/1")},
@@ -266,7 +266,7 @@ static void a_save_that_finds_the_lock_lost_ends_the_belief(void **state)
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     hf_session_free(bob);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* P12 */
@@ -291,7 +291,7 @@ static void a_save_whose_answer_was_lost_settles_itself(void **state)
            err);
     expect_int(slow->calls, 4);
     expect_int(now.number, 2);
-    expect_int(now.saved_us, WORLD_BEGINS_US + SECOND);
+    expect_int(now.saved_us, FIXTURE_BEGINS_US + SECOND);
     hf_manager_close(manager);
 }
 
@@ -299,7 +299,7 @@ static void a_save_whose_answer_was_lost_settles_itself(void **state)
 static void nothing_is_held_from_the_idle_bound_on(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
     handle_pass(w, MINUTE - 1);
@@ -309,27 +309,27 @@ static void nothing_is_held_from_the_idle_bound_on(void **state)
     handle_pass(w, HOUR);
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Acquiring is no beat: the bound is that of the session. */
 static void a_lock_taken_late_is_held_no_longer_than_its_session(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_pass(w, 50 * SECOND);
     handle_take(alice, "policy/1", 0);
     handle_pass(w, 10 * SECOND);
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_beat_moves_what_is_held(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
     for (int i = 0; i < 5; i++) {
@@ -342,13 +342,13 @@ static void a_beat_moves_what_is_held(void **state)
     handle_pass(w, 1);
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void nothing_is_held_from_its_own_bound_on(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", HOUR);
     hf_resource one = resource_of("policy/1");
@@ -367,14 +367,14 @@ static void nothing_is_held_from_its_own_bound_on(void **state)
     expect(HF_OK, hf_session_downgrade(alice, &one, NULL, &err), err);
     expect_true(handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Asking again must not make the handle believe in a bound the store did not give. */
 static void asking_again_does_not_move_the_bound_here_either(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", HOUR);
     handle_take(alice, "policy/1", MINUTE);
     handle_pass(w, 30 * SECOND);
@@ -382,7 +382,7 @@ static void asking_again_does_not_move_the_bound_here_either(void **state)
     handle_pass(w, 30 * SECOND);
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* What counts is when the beat was sent, however long its answer took. */
@@ -440,16 +440,16 @@ static void an_own_bound_is_counted_from_when_it_was_asked_for(void **state)
 static void a_repeated_open_is_not_taken_for_a_beat(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     hf_session *first = NULL, *again = NULL;
     hf_session_options options = {.user = "alice",
                                   .idle_us = MINUTE,
                                   .key = "00112233445566778899aabbccddeeff",
                                   .request_id = "open-1"};
-    expect(HF_OK, hf_session_open(world_manager(w), &options, &first, &err), err);
+    expect(HF_OK, hf_session_open(fixture_manager(w), &options, &first, &err), err);
     handle_pass(w, 40 * SECOND);
-    expect(HF_OK, hf_session_open(world_manager(w), &options, &again, &err), err);
+    expect(HF_OK, hf_session_open(fixture_manager(w), &options, &again, &err), err);
     expect_text(hf_session_id(again), hf_session_id(first));
     handle_take(again, "policy/1", 0);
     handle_pass(w, 20 * SECOND - 1);
@@ -458,19 +458,19 @@ static void a_repeated_open_is_not_taken_for_a_beat(void **state)
     expect_true(!handle_held(again, "policy/1"));
     hf_session_free(first);
     hf_session_free(again);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_beat_that_fails_moves_nothing(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
-    world_close(w);
-    static place memory;
-    memory = place_memory();
-    w = world_open(&memory);
-    world_fault(w);
+    fixture_close(w);
+    static test_store memory;
+    memory = test_store_memory();
+    w = fixture_open(&memory);
+    fixture_fault(w);
     hf_store *fault = w->store;
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
@@ -484,40 +484,40 @@ static void a_beat_that_fails_moves_nothing(void **state)
     handle_pass(w, 10 * SECOND);
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* A lock that was granted through another handle is not this one's to speak of. */
 static void what_was_granted_elsewhere_is_not_held_here(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     hf_session *first = work_idle(w, "alice", MINUTE), *second = NULL;
     handle_take(first, "policy/1", 0);
     char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
     snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(first),
              hf_session_credentials(first)->key);
-    expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &second, &err), err);
+    expect(HF_OK, hf_session_attach(fixture_manager(w), id_and_key, &second, &err), err);
     expect_true(!handle_held(second, "policy/1"));
     handle_take(second, "policy/1", 0);
     expect_true(handle_held(second, "policy/1"));
     hf_session_free(first);
     hf_session_free(second);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_forced_release_is_seen_with_the_next_beat(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
     handle_force(w, "policy/1", "root", "why");
     handle_beat(alice);
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* ---- listeners ---- */
@@ -526,7 +526,7 @@ static void a_forced_release_is_seen_with_the_next_beat(void **state)
 static void a_forced_release_is_told_once(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
@@ -546,14 +546,14 @@ static void a_forced_release_is_told_once(void **state)
     expect_text(ear.all[0].by, "root");
     expect_text(ear.all[0].text, "left for lunch");
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* It need not be believed to be lost: here it was granted through another handle. */
 static void a_loss_is_told_to_a_handle_that_never_took_it(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", HOUR);
     handle_take(alice, "policy/0", 0);
     handle_force(w, "policy/0", "root", "before");
@@ -576,14 +576,14 @@ static void a_loss_is_told_to_a_handle_that_never_took_it(void **state)
     expect_text(ear.all[1].resource, "policy/2");
     hf_session_free(again);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* The store's clock may be behind this machine's: it tells later what has been told here. */
 static void what_ran_out_here_first_is_told_once(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", HOUR);
     heard ear;
     add_listener(w, &ear);
@@ -597,7 +597,7 @@ static void what_ran_out_here_first_is_told_once(void **state)
         handle_beat(alice);
     expect_int(ear.count, 1);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* The fence names the grant: that one is gone, so it isn't believed any more. */
@@ -605,7 +605,7 @@ static void what_is_not_held_by_its_fence_is_not_believed_either(void **state)
 {
     (void)state;
     hf_error err = {0};
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", HOUR);
     hf_resource policy = resource_of("policy/1");
     hf_lock lock = {0};
@@ -620,7 +620,7 @@ static void what_is_not_held_by_its_fence_is_not_believed_either(void **state)
         expect_true(!handle_held(alice, "policy/1"));
     }
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_shorter_bound_of_which_nobody_knows_is_counted_with(void **state)
@@ -654,7 +654,7 @@ static void a_shorter_bound_of_which_nobody_knows_is_counted_with(void **state)
 static void losing_it_a_second_time_is_told_a_second_time(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
@@ -666,13 +666,13 @@ static void losing_it_a_second_time_is_told_a_second_time(void **state)
         expect_int(ear.count, i);
     }
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void an_own_bound_that_has_come_is_told_once_by_poll(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", HOUR);
@@ -693,13 +693,13 @@ static void an_own_bound_that_has_come_is_told_once_by_poll(void **state)
     expect_text(ear.all[0].why, "expired");
     expect_true(handle_held(alice, "policy/2"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void an_own_bound_that_has_come_is_told_once_by_a_beat(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", HOUR), *bob = work_idle(w, "bob", HOUR);
@@ -715,13 +715,13 @@ static void an_own_bound_that_has_come_is_told_once_by_a_beat(void **state)
     expect_text(ear.all[0].by, "bob");
     hf_session_free(alice);
     hf_session_free(bob);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void closing_is_told_once(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
@@ -738,14 +738,14 @@ static void closing_is_told_once(void **state)
     expect_true(ear.all[0].session == alice);
     expect_text(ear.all[0].why, "closed");
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* P7 */
 static void idle_death_is_told_once_by_poll(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
@@ -758,14 +758,14 @@ static void idle_death_is_told_once_by_poll(void **state)
     expect_text(ear.all[0].why, "expired");
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* P7 */
 static void idle_death_is_told_once_by_a_beat(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
@@ -778,14 +778,14 @@ static void idle_death_is_told_once_by_a_beat(void **state)
     expect_int(ear.count, 1);
     expect_text(ear.all[0].why, "expired");
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* P7: also when another call found out first. */
 static void idle_death_that_another_call_found_is_told_by_poll(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
@@ -799,14 +799,14 @@ static void idle_death_that_another_call_found_is_told_by_poll(void **state)
     expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
     expect_text(ear.all[0].why, "expired");
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Ended by someone else, replaced: told with the next poll that beats. */
 static void a_session_ended_elsewhere_is_told(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
@@ -817,20 +817,20 @@ static void a_session_ended_elsewhere_is_told(void **state)
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_request_is_told_once(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     hf_session_options options = {.user = "bob", .name = "Bob Smith"};
     hf_session *bob = NULL;
-    expect(HF_OK, hf_session_open(world_manager(w), &options, &bob, &err), err);
+    expect(HF_OK, hf_session_open(fixture_manager(w), &options, &bob, &err), err);
     hf_resource one = resource_of("policy/1");
     handle_take(alice, "policy/1", 0);
     expect(HF_OK, hf_session_request(bob, &one, "please", &err), err);
@@ -846,13 +846,13 @@ static void a_request_is_told_once(void **state)
     expect_text(ear.all[0].text, "please");
     hf_session_free(alice);
     hf_session_free(bob);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void every_request_is_told(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
@@ -871,14 +871,14 @@ static void every_request_is_told(void **state)
     hf_session_free(alice);
     hf_session_free(bob);
     hf_session_free(carol);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Only of sessions that this manager has a handle on. */
 static void a_failed_attach_tells_nobody(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
@@ -887,29 +887,29 @@ static void a_failed_attach_tells_nobody(void **state)
     snprintf(id_and_key, sizeof id_and_key, "%s.%s", dead.id, dead.key);
     handle_pass(w, SECOND);
     hf_session *session = NULL;
-    expect(HF_EXPIRED, hf_session_attach(world_manager(w), id_and_key, &session, &err), err);
+    expect(HF_EXPIRED, hf_session_attach(fixture_manager(w), id_and_key, &session, &err), err);
     expect_true(session == NULL);
     expect_int(ear.count, 0);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void sixteen_listeners_hear_and_no_more_are_taken(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     static heard ears[16];
     heard one_more = {0};
     for (int i = 0; i < 16; i++)
         add_listener(w, &ears[i]);
-    expect(HF_TOO_MANY, hf_manager_listen(world_manager(w), listen, &one_more, &err), err);
+    expect(HF_TOO_MANY, hf_manager_listen(fixture_manager(w), listen, &one_more, &err), err);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     expect(HF_OK, hf_session_close(alice, &err), err);
     for (int i = 0; i < 16; i++)
         expect_int(ears[i].count, 1);
     expect_int(one_more.count, 0);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 typedef struct caller {
@@ -937,10 +937,10 @@ static void call_back(void *context, const hf_notice *notice)
 static void a_listener_may_call_the_library(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     caller it = {.acquired = HF_STATUS_COUNT, .beaten = HF_STATUS_COUNT};
-    expect(HF_OK, hf_manager_listen(world_manager(w), call_back, &it, &err), err);
+    expect(HF_OK, hf_manager_listen(fixture_manager(w), call_back, &it, &err), err);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
     handle_force(w, "policy/1", "root", "why");
@@ -950,12 +950,12 @@ static void a_listener_may_call_the_library(void **state)
     expect_int(it.acquired, HF_OK);
     expect_int(it.beaten, HF_OK);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* ---- poll ---- */
 
-static int64_t store_expires(world *w, hf_session *session)
+static int64_t store_expires(fixture *w, hf_session *session)
 {
     const hf_answer *all = done(w, SESSIONS);
     for (size_t i = 0; i < all->sessions_count; i++)
@@ -967,7 +967,7 @@ static int64_t store_expires(world *w, hf_session *session)
 static void poll_beats_when_a_third_of_the_idle_bound_has_passed(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
     int64_t first = store_expires(w, alice);
     int64_t next_us = poll_next(w);
@@ -980,13 +980,13 @@ static void poll_beats_when_a_third_of_the_idle_bound_has_passed(void **state)
     expect_int(store_expires(w, alice), first + 20 * SECOND);
     expect_true(next_us > 19 * SECOND && next_us <= 20 * SECOND);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void poll_keeps_sessions_alive_for_as_long_as_it_is_called_when_it_says(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *quick = work_idle(w, "alice", 3 * SECOND), *slow = work_idle(w, "bob", HOUR);
     handle_take(quick, "policy/1", 0);
     handle_take(slow, "policy/2", 0);
@@ -1003,28 +1003,28 @@ static void poll_keeps_sessions_alive_for_as_long_as_it_is_called_when_it_says(v
     expect_int(done(w, LIST)->locks_count, 2);
     hf_session_free(quick);
     hf_session_free(slow);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void poll_without_sessions_is_harmless(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     expect_true(poll_next(w) > 0);
-    expect(HF_OK, hf_manager_poll(world_manager(w), NULL, &err), err);
-    world_close(w);
+    expect(HF_OK, hf_manager_poll(fixture_manager(w), NULL, &err), err);
+    fixture_close(w);
 }
 
 /* A store that cannot be reached is no error of poll: the session ends when its bound comes. */
 static void a_session_that_cannot_be_reached_ends_at_its_bound(void **state)
 {
     (void)state;
-    static place memory;
-    memory = place_memory();
-    world_close(handle_begin());
-    world *w = world_open(&memory);
-    world_fault(w);
+    static test_store memory;
+    memory = test_store_memory();
+    fixture_close(handle_begin());
+    fixture *w = fixture_open(&memory);
+    fixture_fault(w);
     hf_store *fault = w->store;
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
@@ -1046,18 +1046,18 @@ static void a_session_that_cannot_be_reached_ends_at_its_bound(void **state)
     expect_text(ear.all[0].why, "expired");
     expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Reached again in time: nothing is lost. */
 static void a_session_that_is_reached_again_in_time_lives_on(void **state)
 {
     (void)state;
-    static place memory;
-    memory = place_memory();
-    world_close(handle_begin());
-    world *w = world_open(&memory);
-    world_fault(w);
+    static test_store memory;
+    memory = test_store_memory();
+    fixture_close(handle_begin());
+    fixture *w = fixture_open(&memory);
+    fixture_fault(w);
     hf_store *fault = w->store;
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
@@ -1074,17 +1074,17 @@ static void a_session_that_is_reached_again_in_time_lives_on(void **state)
     expect_true(handle_held(alice, "policy/1"));
     expect_int(done(w, LIST)->locks_count, 1);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* A world whose store fails on demand. */
-static world *begin_with_faults(hf_store **fault)
+static fixture *begin_with_faults(hf_store **fault)
 {
-    static place memory;
-    memory = place_memory();
-    world_close(handle_begin());
-    world *w = world_open(&memory);
-    world_fault(w);
+    static test_store memory;
+    memory = test_store_memory();
+    fixture_close(handle_begin());
+    fixture *w = fixture_open(&memory);
+    fixture_fault(w);
     *fault = w->store;
     return w;
 }
@@ -1094,7 +1094,7 @@ static void two_short_disturbances_end_no_session(void **state)
 {
     (void)state;
     hf_store *fault;
-    world *w = begin_with_faults(&fault);
+    fixture *w = begin_with_faults(&fault);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
     heard ear;
@@ -1111,14 +1111,14 @@ static void two_short_disturbances_end_no_session(void **state)
     expect_true(handle_held(alice, "policy/1"));
     expect_int(done(w, LIST)->locks_count, 1);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_beat_that_failed_is_tried_again_while_there_is_time(void **state)
 {
     (void)state;
     hf_store *fault;
-    world *w = begin_with_faults(&fault);
+    fixture *w = begin_with_faults(&fault);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     handle_take(alice, "policy/1", 0);
     handle_pass(w, 58 * SECOND);
@@ -1131,7 +1131,7 @@ static void a_beat_that_failed_is_tried_again_while_there_is_time(void **state)
     expect_true(handle_held(alice, "policy/1"));
     expect_int(done(w, LIST)->locks_count, 1);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Whoever polls when told to hears of the end when it comes. */
@@ -1139,7 +1139,7 @@ static void the_next_poll_is_no_later_than_the_idle_bound(void **state)
 {
     (void)state;
     hf_store *fault;
-    world *w = begin_with_faults(&fault);
+    fixture *w = begin_with_faults(&fault);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     heard ear;
     add_listener(w, &ear);
@@ -1154,7 +1154,7 @@ static void the_next_poll_is_no_later_than_the_idle_bound(void **state)
     expect_text(ear.all[0].why, "expired");
     hf_fault_arm(fault, 0, false);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Whether it fails at once or after a long while, and whatever it says: batch by batch, and at most
@@ -1230,7 +1230,7 @@ static void a_store_that_goes_away_in_the_middle_of_a_batch_is_not_asked_for_eac
 static void a_freed_handle_is_beaten_no_more(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
@@ -1252,7 +1252,7 @@ static void a_freed_handle_is_beaten_no_more(void **state)
     expect_int(ear.count, 0);
     hf_session_free(carol);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* The keeper's own sleep is by a clock that stands still meanwhile: it must not sleep until what it
@@ -1260,12 +1260,12 @@ static void a_freed_handle_is_beaten_no_more(void **state)
 static void the_keeper_beats_soon_after_the_machine_was_suspended(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", HOUR);
     int64_t first = store_expires(w, alice);
     looks = 0;
-    expect(HF_OK, hf_manager_keeper_start(world_manager(w), &err), err);
+    expect(HF_OK, hf_manager_keeper_start(fixture_manager(w), &err), err);
     /* until it sleeps, for 20 minutes as it thinks */
     for (int seen = 0; seen == 0 || seen != looks;) {
         seen = looks;
@@ -1275,9 +1275,9 @@ static void the_keeper_beats_soon_after_the_machine_was_suspended(void **state)
     for (int tries = 0; tries < 600 && store_expires(w, alice) == first; tries++)
         usleep(100000);
     expect_int(store_expires(w, alice), first + HOUR / 2);
-    hf_manager_keeper_stop(world_manager(w));
+    hf_manager_keeper_stop(fixture_manager(w));
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* One by one they would take 200 s: all but the first would be dead. */
@@ -1373,7 +1373,7 @@ static void a_batch_of_beats_that_fails_is_made_up_for_one_by_one(void **state)
 }
 
 typedef struct crossing {
-    world *w;
+    fixture *w;
     hf_session *other;
     int of_other;
 } crossing;
@@ -1395,10 +1395,10 @@ static void an_older_answer_does_not_bring_back_what_was_told(void **state)
 {
     (void)state;
     hf_error err = {0};
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *other = work_idle(w, "bob", MINUTE), *first = work_idle(w, "alice", MINUTE);
     crossing it = {.w = w, .other = other};
-    expect(HF_OK, hf_manager_listen(world_manager(w), cross, &it, &err), err);
+    expect(HF_OK, hf_manager_listen(fixture_manager(w), cross, &it, &err), err);
     handle_take(first, "policy/1", 0);
     handle_take(other, "policy/2", 0);
     handle_force(w, "policy/1", "root", "lunch");
@@ -1409,7 +1409,7 @@ static void an_older_answer_does_not_bring_back_what_was_told(void **state)
     expect_int(it.of_other, 1);
     hf_session_free(first);
     hf_session_free(other);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* While the first is told of, someone asks for what the other has, and it hears of that from a call
@@ -1431,10 +1431,10 @@ static void an_older_answer_does_not_bring_back_a_request_that_was_told(void **s
 {
     (void)state;
     hf_error err = {0};
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_session *other = work_idle(w, "bob", MINUTE), *first = work_idle(w, "alice", MINUTE);
     crossing it = {.w = w, .other = other};
-    expect(HF_OK, hf_manager_listen(world_manager(w), cross_with_a_request, &it, &err), err);
+    expect(HF_OK, hf_manager_listen(fixture_manager(w), cross_with_a_request, &it, &err), err);
     handle_take(first, "policy/1", 0);
     handle_take(other, "policy/2", 0);
     handle_force(w, "policy/1", "root", "lunch");
@@ -1445,7 +1445,7 @@ static void an_older_answer_does_not_bring_back_a_request_that_was_told(void **s
     expect_int(it.of_other, 1);
     hf_session_free(first);
     hf_session_free(other);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Two more: what the other was told of before is settled while the first is told of, which it knows
@@ -1478,12 +1478,12 @@ static void an_older_answer_does_not_tell_again_of_what_is_settled(void **state)
     (void)state;
     for (int lost = 0; lost < 2; lost++) {
         hf_error err = {0};
-        world *w = handle_begin();
+        fixture *w = handle_begin();
         hf_session *asks = work_idle(w, "carol", MINUTE), *other = work_idle(w, "bob", MINUTE);
         hf_session *first = work_idle(w, "alice", MINUTE);
         hf_resource two = resource_of("policy/2");
         settling it = {.first = first, .other = other, .asks = asks, .lost = lost};
-        expect(HF_OK, hf_manager_listen(world_manager(w), handle_settle, &it, &err), err);
+        expect(HF_OK, hf_manager_listen(fixture_manager(w), handle_settle, &it, &err), err);
         handle_take(first, "policy/1", 0);
         handle_take(other, "policy/2", 0);
         if (lost)
@@ -1501,7 +1501,7 @@ static void an_older_answer_does_not_tell_again_of_what_is_settled(void **state)
         hf_session_free(first);
         hf_session_free(other);
         hf_session_free(asks);
-        world_close(w);
+        fixture_close(w);
     }
 }
 
@@ -1525,7 +1525,7 @@ static void a_listener_may_free_the_handles_that_it_is_not_told_of(void **state)
 {
     (void)state;
     static const char *const names[] = {"policy/1", "policy/2", "policy/3"};
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     freeing it = {0};
     for (size_t i = 0; i < 3; i++) {
@@ -1533,14 +1533,14 @@ static void a_listener_may_free_the_handles_that_it_is_not_told_of(void **state)
         handle_take(it.all[i], names[i], 0);
         handle_force(w, names[i], "root", "maintenance");
     }
-    expect(HF_OK, hf_manager_listen(world_manager(w), free_the_others, &it, &err), err);
+    expect(HF_OK, hf_manager_listen(fixture_manager(w), free_the_others, &it, &err), err);
     handle_pass(w, 30 * SECOND);
     poll_next(w);
     expect_int(it.heard, 1);
     expect_int((it.all[0] != NULL) + (it.all[1] != NULL) + (it.all[2] != NULL), 1);
     for (size_t i = 0; i < 3; i++)
         hf_session_free(it.all[i]);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* The memory of the handle that is freed comes back with the next that is made. */
@@ -1564,7 +1564,7 @@ static void *handle_realloc_by_test(void *block, size_t size)
 }
 
 typedef struct changing {
-    world *w;
+    fixture *w;
     hf_session *first, *other;
     int of_other;
 } changing;
@@ -1586,14 +1586,14 @@ static void change_handles(void *context, const hf_notice *notice)
     hf_session_free(it->other);
     expect_true(freed_block != NULL);
     hf_session *again = NULL;
-    expect(HF_OK, hf_session_attach(world_manager(it->w), id_and_key, &again, &err), err);
+    expect(HF_OK, hf_session_attach(fixture_manager(it->w), id_and_key, &again, &err), err);
     expect_true(again == it->other);
 }
 
 static void a_handle_in_the_place_of_a_freed_one_is_told_of_its_own_beats_only(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     hf_session *other = work_idle(w, "bob", MINUTE), *first = work_idle(w, "alice", MINUTE);
     changing it = {.w = w, .first = first, .other = other};
@@ -1601,7 +1601,7 @@ static void a_handle_in_the_place_of_a_freed_one_is_told_of_its_own_beats_only(v
         handle_beat(other);
     handle_take(first, "policy/1", 0);
     handle_force(w, "policy/1", "root", "lunch");
-    expect(HF_OK, hf_manager_listen(world_manager(w), change_handles, &it, &err), err);
+    expect(HF_OK, hf_manager_listen(fixture_manager(w), change_handles, &it, &err), err);
     handle_pass(w, 30 * SECOND);
     hf_seam.realloc = handle_realloc_by_test;
     hf_seam.free = free_by_test;
@@ -1615,13 +1615,13 @@ static void a_handle_in_the_place_of_a_freed_one_is_told_of_its_own_beats_only(v
     expect_int(it.of_other, 1);
     hf_session_free(first);
     hf_session_free(other);
-    world_close(w);
+    fixture_close(w);
 }
 
 static void a_session_that_is_no_more_takes_none_with_it(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
@@ -1640,7 +1640,7 @@ static void a_session_that_is_no_more_takes_none_with_it(void **state)
     hf_session_free(carol);
     hf_session_free(bob);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* P6, P13: two handles on one session; the grant that was forced away is not the one this handle
@@ -1648,7 +1648,7 @@ static void a_session_that_is_no_more_takes_none_with_it(void **state)
 static void losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier_one(void **state)
 {
     (void)state;
-    world *w = handle_begin();
+    fixture *w = handle_begin();
     hf_error err = {0};
     heard ear;
     hf_session *first = work_idle(w, "alice", MINUTE), *second = handle_attach(w, first);
@@ -1672,18 +1672,18 @@ static void losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier
     expect_true(ear.all[1].session == second && !handle_held(second, "policy/1"));
     hf_session_free(first);
     hf_session_free(second);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* It may be closed: nothing is believed any more. */
 static void after_an_unsure_close_nothing_is_held(void **state)
 {
     (void)state;
-    static place memory;
-    memory = place_memory();
-    world_close(handle_begin());
-    world *w = world_open(&memory);
-    world_fault(w);
+    static test_store memory;
+    memory = test_store_memory();
+    fixture_close(handle_begin());
+    fixture *w = fixture_open(&memory);
+    fixture_fault(w);
     hf_store *fault = w->store;
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", MINUTE);
@@ -1694,7 +1694,7 @@ static void after_an_unsure_close_nothing_is_held(void **state)
     expect_true(!handle_held(alice, "policy/1"));
     expect(HF_OK, hf_session_close(alice, &err), err);
     hf_session_free(alice);
-    world_close(w);
+    fixture_close(w);
 }
 
 /* Asked again by itself, it was done before; but the lock that was given has come to its own bound

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
-#include <support/calm.h>
-#include <support/world.h>
+#include <support/fixture.h>
+#include <support/timing.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -248,7 +248,7 @@ static bool is_kept_alive(office *o, const hf_resource *policy)
     hf_error err = {0};
     office_close(o);
     memset(o, 0, sizeof *o);
-    calm *c = calm_begin();
+    timing *c = timing_begin();
     expect(HF_OK, hf_manager_open("memory:", &o->manager, &err), err);
     expect(HF_OK, hf_manager_listen(o->manager, manager_threads_count_notice, o, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o->manager, &err), err);
@@ -259,7 +259,7 @@ static bool is_kept_alive(office *o, const hf_resource *policy)
     pause_us(2000000);
     bool kept = status == HF_OK && threads_lives(o->manager, "alice") &&
                 hf_session_is_held(o->shared_session, policy) && o->notices == 0;
-    expect_true(!calm_was(c, SECOND / 3) || kept);
+    expect_true(!timing_within(c, SECOND / 3) || kept);
     return kept;
 }
 
@@ -365,7 +365,7 @@ static int64_t boot_later(void)
 static bool is_not_passed_over(void)
 {
     hf_error err = {0};
-    calm *c = calm_begin();
+    timing *c = timing_begin();
     slow_beat slow = {.other = pthread_self()};
     hf_store *inner = NULL, *store = NULL;
     hf_manager *manager = NULL;
@@ -389,7 +389,7 @@ static bool is_not_passed_over(void)
     hf_session_free(fresh);
     hf_manager_close(manager);
     hf_seam.boot_us = true_boot_us;
-    expect_true(!calm_was(c, SECOND / 3) || kept);
+    expect_true(!timing_within(c, SECOND / 3) || kept);
     return kept;
 }
 
@@ -406,7 +406,7 @@ static void the_keeper_keeps_a_session_that_was_opened_while_it_beat_another(voi
 enum { LINE = 6 };
 
 typedef struct line {
-    hf_turns turns;
+    hf_fifo_mutex turns;
     int came[LINE];
     int count; /* guarded by whose turn it is */
 } line;
@@ -420,9 +420,9 @@ typedef struct one_of {
 static void *threads_come(void *context)
 {
     one_of *it = context;
-    hf_turns_take(&it->line->turns);
+    hf_fifo_mutex_lock(&it->line->turns);
     it->line->came[it->line->count++] = it->number;
-    hf_turns_give(&it->line->turns);
+    hf_fifo_mutex_unlock(&it->line->turns);
     return NULL;
 }
 
@@ -442,23 +442,23 @@ static void who_waits_for_a_handle_is_not_passed_by_who_comes_again(void **state
     for (int round = 0; round < 50; round++) {
         line l = {0};
         one_of all[LINE];
-        hf_turns_init(&l.turns);
-        hf_turns_take(&l.turns);
+        hf_fifo_mutex_init(&l.turns);
+        hf_fifo_mutex_lock(&l.turns);
         for (int i = 0; i < LINE; i++) {
             all[i] = (one_of){.line = &l, .number = i};
             expect_int(pthread_create(&all[i].thread, NULL, threads_come, &all[i]), 0);
             while (threads_drawn(&l) < (uint64_t)i + 2)
                 sched_yield();
         }
-        hf_turns_give(&l.turns);
-        hf_turns_take(&l.turns); /* at once */
+        hf_fifo_mutex_unlock(&l.turns);
+        hf_fifo_mutex_lock(&l.turns); /* at once */
         expect_int(l.count, LINE);
         for (int i = 0; i < LINE; i++)
             expect_int(l.came[i], i);
-        hf_turns_give(&l.turns);
+        hf_fifo_mutex_unlock(&l.turns);
         for (int i = 0; i < LINE; i++)
             expect_int(pthread_join(all[i].thread, NULL), 0);
-        hf_turns_done(&l.turns);
+        hf_fifo_mutex_done(&l.turns);
     }
 }
 

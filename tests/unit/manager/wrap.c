@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
-#include <support/calm.h>
-#include <support/world.h>
+#include <support/fixture.h>
+#include <support/timing.h>
 #include <unistd.h>
 
 /* The application's handle with a store on it, and what someone else sees of the same file. */
@@ -647,7 +647,7 @@ static int64_t wrap_boot_by_test(void)
 static void wrap_pass(hf_manager *manager, int64_t us)
 {
     boot_now += us;
-    hf_store_clock_freeze(hf_manager_store(manager), WORLD_BEGINS_US + boot_now);
+    hf_store_clock_freeze(hf_manager_store(manager), FIXTURE_BEGINS_US + boot_now);
 }
 
 static int64_t (*clocks_begin(hf_manager *manager))(void)

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
+#include <support/test_store.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -209,9 +209,9 @@ static void a_start_that_fails_is_completed_by_the_next(void **state)
     hf_seam.random = usual;
     expect_true(access(desk.file, F_OK) != 0);
     for (unsigned n = 1;; n++) {
-        scarcity_begin(OF_LIBRARY, n, true);
+        out_of_memory_begin(OF_LIBRARY, n, true);
         hf_status status = bootstrap_token_ready(desk.store, desk.data, &desk.token, NULL);
-        if (!scarcity_end())
+        if (!out_of_memory_end())
             break;
         expect_true(status != HF_OK);
         failures++;

@@ -17,7 +17,7 @@
 #include <store/store.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 /* ---- a desk where jobs are asked and waited for ---- */
@@ -202,12 +202,12 @@ static void jobs_are_answered_on_every_store(void **state)
 {
     (void)state;
     size_t count;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count; i++) {
         char url[HF_URL_MAX];
-        place_fresh(&all[i], url);
+        test_store_url(&all[i], url);
         take_and_give(url);
-        place_discard(&all[i], url);
+        test_store_discard(&all[i], url);
     }
 }
 
@@ -542,14 +542,14 @@ static void sessions_keep_their_order_on_every_store(void **state)
 {
     (void)state;
     size_t count;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count; i++) {
         char url[HF_URL_MAX];
         bool server = strncmp(all[i].url, "memory:", 7) != 0 && !all[i].own_file;
-        place_fresh(&all[i], url);
+        test_store_url(&all[i], url);
         check_sessions_keep_their_order(
             url, (committer_settings){.writers = server ? 4 : 1, .readers = 2});
-        place_discard(&all[i], url);
+        test_store_discard(&all[i], url);
     }
 }
 

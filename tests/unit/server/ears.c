@@ -36,11 +36,11 @@ static void make_feeds(hall *h, size_t feeds, feed_settings settings)
     }
 }
 
-void hall_open(hall *h, const place *at, size_t feeds, feed_settings settings)
+void hall_open(hall *h, const test_store *at, size_t feeds, feed_settings settings)
 {
     *h = (hall){.at = at, .base = event_base_new()};
     expect_true(h->base != NULL);
-    place_fresh(at, h->url);
+    test_store_url(at, h->url);
     h->stores[0] = ears_open_store(h->url);
     for (size_t i = 1; i < feeds; i++)
         h->stores[i] = at->keeps ? ears_open_store(h->url) : h->stores[0];
@@ -65,7 +65,7 @@ void hall_close(hall *h)
             hf_store_close(h->stores[i]);
     event_base_free(h->base);
     if (h->at != NULL)
-        place_discard(h->at, h->url);
+        test_store_discard(h->at, h->url);
 }
 
 static void ears_nothing(evutil_socket_t fd, short what, void *context)

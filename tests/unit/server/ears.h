@@ -10,13 +10,13 @@
 #include <server/feed/feed.h>
 #include <stdatomic.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 
 enum { HALL_FEEDS = 2 };
 
 /* A place with a store, a loop, and feeds on it. */
 typedef struct hall {
-    const place *at;
+    const test_store *at;
     char url[HF_URL_MAX];
     struct event_base *base;
     hf_store *stores[HALL_FEEDS]; /* memory has one, shared */
@@ -41,7 +41,7 @@ typedef struct ear {
     char *data;
 } ear;
 
-void hall_open(hall *h, const place *at, size_t feeds, feed_settings settings);
+void hall_open(hall *h, const test_store *at, size_t feeds, feed_settings settings);
 /* On stores of the caller's, which the hall closes. */
 void hall_open_on(hall *h, hf_store *store, size_t feeds, feed_settings settings);
 void hall_close(hall *h);

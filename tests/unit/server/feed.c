@@ -15,22 +15,22 @@
 #include <string.h>
 #include <support/watches.h>
 
-static void on_every_place(void (*test)(const place *at))
+static void on_every_place(void (*test)(const test_store *at))
 {
     size_t count;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count; i++)
         test(&all[i]);
 }
 
 #define ON_EVERY_PLACE(name)                                                                       \
-    static void name##_at(const place *at);                                                        \
+    static void name##_at(const test_store *at);                                                   \
     static void name(void **state)                                                                 \
     {                                                                                              \
         (void)state;                                                                               \
         on_every_place(name##_at);                                                                 \
     }                                                                                              \
-    static void name##_at(const place *at)
+    static void name##_at(const test_store *at)
 
 static feed_stats feed_stats_of(feed *f)
 {
@@ -176,9 +176,9 @@ ON_EVERY_PLACE(who_knows_more_than_the_server_waits_for_it)
 
 static hall feed_open_memory(feed_settings settings)
 {
-    static place memory;
+    static test_store memory;
     hall h;
-    memory = place_memory();
+    memory = test_store_memory();
     hall_open(&h, &memory, 1, settings);
     return h;
 }
@@ -843,7 +843,7 @@ ON_EVERY_PLACE(a_store_that_fails_is_waited_for)
     char url[HF_URL_MAX];
     hf_store *inner = NULL, *fault = NULL;
     hf_error err = {0};
-    place_fresh(at, url);
+    test_store_url(at, url);
     expect(HF_OK, hf_store_open(url, &inner, &err), err);
     expect(HF_OK, hf_fault_open(inner, &fault, &err), err);
     hall_open_on(&h, fault, 1, (feed_settings){.poll_us = 10000, .keep = 10, .beat_us = 100000});
@@ -872,7 +872,7 @@ ON_EVERY_PLACE(a_store_that_fails_is_waited_for)
     ear_free(&live);
     ear_free(&late);
     hall_close(&h);
-    place_discard(at, url);
+    test_store_discard(at, url);
 }
 
 static void who_can_not_begin_is_ended(void **state)

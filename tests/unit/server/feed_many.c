@@ -108,7 +108,7 @@ static void five_thousand_live_followers_get_a_thousand_events_each(void **state
     (void)state;
     hall h;
     held loop;
-    place memory = place_memory();
+    test_store memory = test_store_memory();
     hall_open(&h, &memory, 1, (feed_settings){0});
     hf_credentials alice = person_on(h.stores[0], "alice");
     make_ears();
@@ -141,7 +141,7 @@ static void five_thousand_come_back_at_once_and_read_the_table(void **state)
 {
     (void)state;
     size_t count;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t k = 0; k < count; k++) {
         hall h;
         held loop;
@@ -175,7 +175,7 @@ static void two_thousand_followers_name_a_thousand_records_each(void **state)
     enum { PAGES = 2000, NAMES = 1000 };
     hall h;
     held loop;
-    place memory = place_memory();
+    test_store memory = test_store_memory();
     hf_resource *names = calloc(NAMES, sizeof *names);
     hall_open(&h, &memory, 1, (feed_settings){.beat_us = 3600000000});
     hf_credentials alice = person_on(h.stores[0], "alice");

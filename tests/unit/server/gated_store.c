@@ -6,7 +6,7 @@
 #include <base/seams.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <store/wrap.h>
+#include <store/wrappers.h>
 #include <string.h>
 #include <time.h>
 

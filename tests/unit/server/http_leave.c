@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/place.h>
+#include <support/test_store.h>
 
 #define HOST "Host: a\r\n"
 #define PARK "POST /park HTTP/1.1\r\n" HOST "Content-Length: 6\r\n\r\nsecret"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

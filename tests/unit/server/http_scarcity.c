@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <support/place.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
+#include <support/test_store.h>
 #include <unistd.h>
 
 #define HOST "Host: a\r\n"
@@ -67,9 +67,9 @@ static void http_scarcity_try_all(const char *request)
             hf_error err;
             expect(HF_OK, http_new(&s.settings, &s.h, &err), err);
             scene_listen(&s, "127.0.0.1:0", NULL);
-            scarcity_begin(OF_LIBRARY, n, lasting != 0);
+            out_of_memory_begin(OF_LIBRARY, n, lasting != 0);
             http_scarcity_ask(request);
-            failed = scarcity_end();
+            failed = out_of_memory_end();
             still_works();
         }
         expect_true(!failed && n > 2);
@@ -102,10 +102,10 @@ static void who_asked_is_told_that_the_answer_could_not_be_made(void **state)
         expect(HF_OK, http_new(&s.settings, &s.h, &err), err);
         scene_listen(&s, "127.0.0.1:0", NULL);
         client c = dial(&s);
-        scarcity_begin(OF_LIBRARY, n, false);
+        out_of_memory_begin(OF_LIBRARY, n, false);
         say(&c, "GET /big?300000 HTTP/1.1\r\n" HOST "\r\n");
         scene_until(&s, http_scarcity_is_over(&c) || strstr(c.text, "\r\n\r\n") != NULL);
-        failed = scarcity_end();
+        failed = out_of_memory_end();
         told += strncmp(c.text, "HTTP/1.1 500 ", 13) == 0;
         hang_up(&c);
     }
@@ -136,11 +136,11 @@ static void a_server_is_made_or_not(void **state)
         http *h = NULL;
         hf_error err = {0};
         int fd = scene_socket("127.0.0.1:0", name);
-        scarcity_begin(OF_LIBRARY, n, true);
+        out_of_memory_begin(OF_LIBRARY, n, true);
         status = http_new(&s.settings, &h, &err);
         if (status == HF_OK)
             status = http_listen(h, fd, &(http_tls){files[0], files[1]}, &err);
-        bool failed = scarcity_end();
+        bool failed = out_of_memory_end();
         expect_int(failed, status != HF_OK);
         expect_status(failed ? HF_NO_MEMORY : HF_OK, status, err.message);
         http_free(h);

@@ -4,8 +4,8 @@
 #ifndef HF_TESTS_UNIT_SERVER_HTTP_SCENE_H
 #define HF_TESTS_UNIT_SERVER_HTTP_SCENE_H
 
-#include <server/http/listeners.h>
 #include <server/http/http.h>
+#include <server/http/listeners.h>
 #include <support/check.h>
 
 struct event_base;

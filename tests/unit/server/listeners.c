@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>

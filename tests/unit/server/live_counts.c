@@ -10,7 +10,7 @@
 #include <store/store.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
 
 static const char *const routes[] = {NULL};
 static int64_t (*boot_us)(void);
@@ -148,10 +148,10 @@ static void without_memory_there_is_no_half_a_census(void **state)
     live_counts *c = NULL;
     hf_error err = {0};
     loop_open(&l, loop_store("memory:"));
-    scarcity_begin(OF_LIBRARY, 1, false);
+    out_of_memory_begin(OF_LIBRARY, 1, false);
     hf_status status =
         live_counts_new(&(live_counts_settings){.base = l.base, .jobs = l.jobs}, &c, &err);
-    expect_true(scarcity_end());
+    expect_true(out_of_memory_end());
     expect_int(status, HF_NO_MEMORY);
     live_counts_free(NULL);
     loop_close(&l);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
+#include <support/test_store.h>
 #include <sys/wait.h>
 
 static const char *const routes[] = {"/v1/locks", "/v1/locks/{type}/{id}", "/healthz", NULL};
@@ -491,17 +491,17 @@ static void without_memory_no_half_text_is_taken_for_a_whole_one(void **state)
     hf_error err = {0};
     metrics_look look = {0};
     bool failed = true;
-    scarcity_begin(OF_LIBRARY, 1, false);
+    out_of_memory_begin(OF_LIBRARY, 1, false);
     hf_status status =
         metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &m, &err);
-    expect_true(scarcity_end());
+    expect_true(out_of_memory_end());
     expect_int(status, HF_NO_MEMORY);
     m = metrics_fresh();
     for (unsigned n = 1; failed; n++) {
         hf_buffer out = {0};
-        scarcity_begin(OF_LIBRARY, n, true);
+        out_of_memory_begin(OF_LIBRARY, n, true);
         status = metrics_write(m, &look, &out, &err);
-        failed = scarcity_end();
+        failed = out_of_memory_end();
         expect_int(status, failed ? HF_NO_MEMORY : HF_OK);
         hf_buffer_done(&out);
     }

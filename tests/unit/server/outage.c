@@ -8,7 +8,7 @@
 #include <store/store.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
 
 #define MS INT64_C(800) /* a timer counts from when its turn of the loop began: a little less */
 
@@ -149,9 +149,9 @@ static void without_memory_there_is_no_half_an_outage(void **state)
     outage *o = NULL;
     hf_error err = {0};
     loop_open(&l, loop_store("memory:"));
-    scarcity_begin(OF_LIBRARY, 1, false);
+    out_of_memory_begin(OF_LIBRARY, 1, false);
     hf_status status = outage_new(&(outage_settings){.base = l.base, .jobs = l.jobs}, &o, &err);
-    expect_true(scarcity_end());
+    expect_true(out_of_memory_end());
     expect_int(status, HF_NO_MEMORY);
     outage_free(NULL);
     loop_close(&l);

@@ -14,21 +14,21 @@
 #define SHOP "0123456789abcdef0123456789abcdef"
 
 /* A claim, and whether it is settled. */
-typedef struct asker {
+typedef struct http_client {
     quotas_claim claim;
     bool done;
-} asker;
+} http_client;
 
 static void quotas_told(quotas_claim *claim)
 {
-    asker *a = claim->context;
+    http_client *a = claim->context;
     expect_true(!a->done);
     a->done = true;
 }
 
-static asker *quotas_ask(quotas *q, quotas_kind kind, const char *id, size_t wanted)
+static http_client *quotas_ask(quotas *q, quotas_kind kind, const char *id, size_t wanted)
 {
-    asker *a = calloc(1, sizeof *a);
+    http_client *a = calloc(1, sizeof *a);
     expect_true(a != NULL);
     a->claim =
         (quotas_claim){.kind = kind, .id = id, .wanted = wanted, .done = quotas_told, .context = a};
@@ -38,7 +38,7 @@ static asker *quotas_ask(quotas *q, quotas_kind kind, const char *id, size_t wan
     return a;
 }
 
-static void server_quotas_leave(quotas *q, asker *a)
+static void server_quotas_leave(quotas *q, http_client *a)
 {
     expect_true(a->done);
     quotas_leave(q, &a->claim);
@@ -86,7 +86,7 @@ static size_t quotas_holds(desk *d, const hf_credentials *who)
 /* Asks, waits, answers how many were granted; takes those and leaves. */
 static size_t quotas_takes(desk *d, quotas *q, const hf_credentials *who, size_t wanted)
 {
-    asker *a = quotas_ask(q, QUOTAS_LOCKS, who->id, wanted);
+    http_client *a = quotas_ask(q, QUOTAS_LOCKS, who->id, wanted);
     desk_settle(d);
     expect_true(a->done);
     expect_status(HF_OK, a->claim.status, a->claim.message);
@@ -132,7 +132,7 @@ static void of_whom_nothing_is_known_a_look_is_made(void **state)
     quotas *q = open_quotas(&d, 10, 3, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
     quotas_hold(&d, &alice, 7);
-    asker *a = quotas_ask(q, QUOTAS_LOCKS, alice.id, 5);
+    http_client *a = quotas_ask(q, QUOTAS_LOCKS, alice.id, 5);
     expect_true(!a->done);
     desk_settle(&d);
     expect_int(a->claim.granted, 3);
@@ -156,7 +156,7 @@ static void without_a_limit_nothing_is_remembered(void **state)
     desk d;
     (void)state;
     quotas *q = open_quotas(&d, 0, 0, 0);
-    asker *a = quotas_ask(q, QUOTAS_LOCKS, SHOP, 1000000);
+    http_client *a = quotas_ask(q, QUOTAS_LOCKS, SHOP, 1000000);
     expect_true(a->done);
     expect_int(a->claim.granted, 1000000);
     server_quotas_leave(q, a);
@@ -172,7 +172,7 @@ static void without_a_limit_nothing_is_remembered(void **state)
 static void many_who_wait_share_looks_in_the_order_they_came(void **state)
 {
     desk d;
-    asker *all[8];
+    http_client *all[8];
     (void)state;
     quotas *q = open_quotas(&d, 10, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
@@ -216,11 +216,11 @@ static void a_look_waits_for_what_is_under_way_and_nothing_passes_it(void **stat
     quotas *q = open_quotas(&d, 10, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
     quotas_opened(q, alice.id);
-    asker *first = quotas_ask(q, QUOTAS_LOCKS, alice.id, 3),
-          *second = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
+    http_client *first = quotas_ask(q, QUOTAS_LOCKS, alice.id, 3),
+                *second = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     expect_true(first->done && second->done);
-    asker *large = quotas_ask(q, QUOTAS_LOCKS, alice.id, 7),
-          *small = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
+    http_client *large = quotas_ask(q, QUOTAS_LOCKS, alice.id, 7),
+                *small = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     desk_settle(&d);
     expect_true(!large->done && !small->done);
     expect_int(quotas_looks(q), 0);
@@ -268,8 +268,8 @@ static void a_look_that_fails_is_the_answer_and_lets_nothing_through(void **stat
     hf_credentials alice = open_session(&d, "alice", SHOP);
     hf_fault_arm(d.fault, 1, false);
     hf_fault_more(d.fault, 100);
-    asker *two[] = {quotas_ask(q, QUOTAS_LOCKS, alice.id, 1),
-                    quotas_ask(q, QUOTAS_LOCKS, alice.id, 1)};
+    http_client *two[] = {quotas_ask(q, QUOTAS_LOCKS, alice.id, 1),
+                          quotas_ask(q, QUOTAS_LOCKS, alice.id, 1)};
     desk_settle(&d);
     for (int i = 0; i < 2; i++) {
         expect_true(two[i]->done);
@@ -281,8 +281,8 @@ static void a_look_that_fails_is_the_answer_and_lets_nothing_through(void **stat
     expect_int(quotas_takes(&d, q, &alice, 1), 1);
     /* When the committer takes no more, whoever asks is told at once; also those who waited for
      * someone else. */
-    asker *under_way = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1),
-          *late = quotas_ask(q, QUOTAS_LOCKS, alice.id, 10);
+    http_client *under_way = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1),
+                *late = quotas_ask(q, QUOTAS_LOCKS, alice.id, 10);
     expect_true(under_way->done && !late->done);
     committer_stop(d.committer);
     jobs_drain(d.jobs);
@@ -291,7 +291,7 @@ static void a_look_that_fails_is_the_answer_and_lets_nothing_through(void **stat
     expect_status(HF_UNAVAILABLE, late->claim.status, "");
     expect_true(late->claim.message != NULL && late->claim.message[0] != '\0');
     server_quotas_leave(q, late);
-    asker *last = quotas_ask(q, QUOTAS_LOCKS, alice.id, 10);
+    http_client *last = quotas_ask(q, QUOTAS_LOCKS, alice.id, 10);
     expect_true(last->done);
     expect_status(HF_UNAVAILABLE, last->claim.status, "");
     server_quotas_leave(q, last);
@@ -301,13 +301,13 @@ static void a_look_that_fails_is_the_answer_and_lets_nothing_through(void **stat
 /* Requests that wait for each other, key by key, and are all refused when the first of them ends:
  * their number is no depth of calls. */
 enum { LINKS = 2000 };
-static asker *ahead[LINKS], *waiting[LINKS];
+static http_client *ahead[LINKS], *waiting[LINKS];
 static size_t depth, deepest;
 static quotas *chain_quotas;
 
 static void told_in_a_chain(quotas_claim *claim)
 {
-    asker *a = claim->context;
+    http_client *a = claim->context;
     size_t i = 0;
     a->done = true;
     deepest = ++depth > deepest ? depth : deepest;
@@ -352,7 +352,7 @@ static void what_was_given_back_during_a_look_is_looked_for(void **state)
     quotas *q = open_quotas(&d, 5, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
     quotas_hold(&d, &alice, 5);
-    asker *a = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
+    http_client *a = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     expect_int(quotas_looks(q), 1);
     quotas_returned(q, QUOTAS_LOCKS, alice.id);
     desk_settle(&d);
@@ -386,7 +386,7 @@ static void that_it_is_full_is_believed_for_a_moment(void **state)
     expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 3);
     for (int i = 0; i < 5; i++) { /* of a token it is not known whose session has ended */
-        asker *a = quotas_ask(q, QUOTAS_SESSIONS, SHOP, 1);
+        http_client *a = quotas_ask(q, QUOTAS_SESSIONS, SHOP, 1);
         desk_settle(&d);
         expect_int(a->claim.granted, i == 4);
         server_quotas_leave(q, a);
@@ -408,7 +408,7 @@ static void few_keys_are_remembered_those_used_last(void **state)
     quotas *q = open_quotas(&d, 10, 0, 4);
     hf_credentials alice = open_session(&d, "alice", SHOP);
     quotas_opened(q, alice.id);
-    asker *pinned = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
+    http_client *pinned = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     for (unsigned i = 0; i < 100; i++) {
         snprintf(id, sizeof id, "%032x", i);
         quotas_opened(q, id);
@@ -448,9 +448,9 @@ static void random_takers_never_pass_the_limit(void **state)
     (void)state;
     quotas *q = open_quotas(&d, LIMIT, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
-    asker *all[ASKERS] = {0};
+    http_client *all[ASKERS] = {0};
     for (int i = 0; i < 4000; i++) {
-        asker **a = &all[rand_r(&dice) % ASKERS];
+        http_client **a = &all[rand_r(&dice) % ASKERS];
         if (*a == NULL)
             *a = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1 + (size_t)rand_r(&dice) % 4);
         else if ((*a)->done) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
 
 #define SECOND INT64_C(1000000)
 
@@ -175,14 +175,14 @@ static void without_memory_it_is_refused(void **state)
     (void)state;
     rate_limits *all =
         limits_of((rate_limits_rule){.every_us = SECOND, .burst = 9, .at_once = {1, 1}}, 0);
-    scarcity_begin(OF_LIBRARY, 1, true);
+    out_of_memory_begin(OF_LIBRARY, 1, true);
     expect_true(!limits_takes(all, "a", 0));
     expect_true(!rate_limits_enter(all, RATE_LIMITS_TOKEN, "a", RATE_LIMITS_REQUEST));
     expect_true(rate_limits_new((rate_limits_rule[RATE_LIMITS_KINDS]){{0}}, 0) == NULL);
-    expect_true(scarcity_end());
-    scarcity_begin(OF_LIBRARY, 2, false);
+    expect_true(out_of_memory_end());
+    out_of_memory_begin(OF_LIBRARY, 2, false);
     expect_true(rate_limits_new((rate_limits_rule[RATE_LIMITS_KINDS]){{0}}, 0) == NULL);
-    expect_true(scarcity_end());
+    expect_true(out_of_memory_end());
     expect_true(limits_takes(all, "a", 0));
     rate_limits_free(all);
     rate_limits_free(NULL);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
+#include <support/test_store.h>
 
 /* ---- a desk with sources that can be set ---- */
 
@@ -545,9 +545,9 @@ static void every_allocation_that_fails_is_told(void **state)
     settings_write_file("listen = 127.0.0.1:1\nstore = memory:\nhost = a, b, c\n");
     flag("trust-proxy", "10.0.0.1");
     for (unsigned n = 1;; n++) {
-        scarcity_begin(OF_LIBRARY, n, true);
+        out_of_memory_begin(OF_LIBRARY, n, true);
         hf_status status = try_sources();
-        if (!scarcity_end()) {
+        if (!out_of_memory_end()) {
             expect_int(status, HF_OK);
             break;
         }

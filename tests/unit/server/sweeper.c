@@ -12,8 +12,8 @@
 #include <store/store.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
+#include <support/test_store.h>
 
 #define SECOND INT64_C(1000000)
 #define DAY    (86400 * SECOND)
@@ -320,9 +320,9 @@ static void without_memory_there_is_no_half_a_sweeper(void **state)
     sweeper *s = NULL;
     hf_error err = {0};
     loop_open(&l, loop_store("memory:"));
-    scarcity_begin(OF_LIBRARY, 1, false);
+    out_of_memory_begin(OF_LIBRARY, 1, false);
     hf_status status = sweeper_new(&often, &s, &err);
-    expect_true(scarcity_end());
+    expect_true(out_of_memory_end());
     expect_int(status, HF_NO_MEMORY);
     expect_true(s == NULL);
     sweeper_free(NULL);

@@ -85,7 +85,7 @@ static void who_is_not_there_is_unavailable_and_the_sentence_says_why(void **sta
     scene s;
     char url[HF_URL_MAX + 64];
     scene_serve(&s, NULL, NULL);
-    int port = batchd_port(s.server);
+    int port = batch_server_port(s.server);
     scene_close(&s);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/prefix/", port);
     remote_opens(url, HF_UNAVAILABLE, "Connection refused");
@@ -102,14 +102,14 @@ static void a_server_below_a_path_and_on_a_unix_socket_is_found(void **state)
     scene_serve(&s, NULL, NULL);
     snprintf(url, sizeof url, "%s/a/b//?timeout=5s", s.url);
     remote_opens(url, HF_OK, NULL);
-    batchd_last(s.server, head, sizeof head);
+    batch_server_last(s.server, head, sizeof head);
     expect_contains(head, "GET /a/b/readyz HTTP/1.1\r\n");
     scene_close(&s);
     scratch_path(".socket", path);
     scene_serve(&s, path, NULL);
     snprintf(url, sizeof url, "http://locks?socket=%s", path);
     remote_opens(url, HF_OK, NULL);
-    batchd_last(s.server, head, sizeof head);
+    batch_server_last(s.server, head, sizeof head);
     expect_contains(head, "\r\nHost: locks\r\n");
     scene_close(&s);
     unlink(path);
@@ -131,13 +131,14 @@ static void what_is_no_holdfast_server_is_said_to_be_none(void **state)
     scene s;
     scene_serve(&s, NULL, NULL);
     for (size_t i = 0; i < sizeof replies / sizeof *replies; i++) {
-        batchd_misbehave(s.server,
-                         &(batchd_whim){.times = 1, .reply = replies[i], .then = BATCHD_CLOSES});
+        batch_server_fail(
+            s.server,
+            &(batch_server_fault){.times = 1, .reply = replies[i], .then = BATCH_SERVER_CLOSES});
         remote_opens(s.url, HF_UNAVAILABLE, "There is no holdfast server at http://127.0.0.1:");
     }
-    batchd_misbehave(
-        s.server,
-        &(batchd_whim){.times = 1, .reply = "SSH-2.0-OpenSSH\r\n", .then = BATCHD_CLOSES});
+    batch_server_fail(s.server, &(batch_server_fault){.times = 1,
+                                                      .reply = "SSH-2.0-OpenSSH\r\n",
+                                                      .then = BATCH_SERVER_CLOSES});
     remote_opens(s.url, HF_UNAVAILABLE, NULL);
     remote_opens(s.url, HF_OK, NULL);
     scene_close(&s);
@@ -153,7 +154,7 @@ static void the_token_comes_from_its_file_else_from_the_environment(void **state
     scratch_path(".token", path);
     remote_write_file(path, TOKEN "\n", 0600);
     scene_serve(&s, NULL, NULL);
-    batchd_token(s.server, TOKEN);
+    batch_server_token(s.server, TOKEN);
     snprintf(url, sizeof url, "%s?token_file=%s", s.url, path);
     remote_opens(s.url, HF_UNAUTHENTICATED, "not known");
     remote_opens(url, HF_OK, NULL);
@@ -186,14 +187,14 @@ static void a_batch_is_one_request_on_a_connection_that_is_kept(void **state)
     hf_error err;
     char id[16], head[1024];
     scene_open(&s, "");
-    size_t before = batchd_batches(s.server);
+    size_t before = batch_server_batches(s.server);
     for (int i = 0; i < 100; i++) {
         snprintf(id, sizeof id, "%d", i);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, id, i % 2 ? id : NULL, &err), err);
     }
-    expect_int(batchd_batches(s.server) - before, 100);
-    expect_int(batchd_connections(s.server), 1);
-    batchd_last(s.server, head, sizeof head);
+    expect_int(batch_server_batches(s.server) - before, 100);
+    expect_int(batch_server_connections(s.server), 1);
+    batch_server_last(s.server, head, sizeof head);
     expect_contains(head, "POST /v1/batch HTTP/1.1\r\n");
     expect_contains(head, "\r\nContent-Type: application/json\r\n");
     expect_lacks(head, "Expect");
@@ -209,7 +210,7 @@ static void a_batch_of_a_thousand_is_one_request_too(void **state)
     hf_error err = {0};
     static char ids[HF_BATCH_OPS_MAX][HF_ID_SIZE];
     scene_open(&s, "");
-    size_t before = batchd_batches(s.server);
+    size_t before = batch_server_batches(s.server);
     expect(HF_OK, hf_batch_new(HF_BATCH_OPS_MAX, &batch, &err), err);
     for (int i = 0; i < HF_BATCH_OPS_MAX; i++) {
         hf_op *op = hf_batch_add(batch, HF_OP_ACQUIRE);
@@ -225,7 +226,7 @@ static void a_batch_of_a_thousand_is_one_request_too(void **state)
         expect_status(HF_OK, answer->status, answer->message);
         expect_text(answer->locks[0].resource.id, ids[i]);
     }
-    expect_int(batchd_batches(s.server) - before, 1);
+    expect_int(batch_server_batches(s.server) - before, 1);
     hf_batch_free(batch);
     scene_close(&s);
 }
@@ -269,8 +270,8 @@ static void threads_that_share_a_store_have_a_connection_each(void **state)
             expect_status(HF_OK, callers[i].status, callers[i].err.message);
         }
     }
-    expect_true(batchd_connections(s.server) <= THREADS);
-    expect_int(batchd_batches(s.server), 1 + 2 * THREADS * ROUNDS * 2);
+    expect_true(batch_server_connections(s.server) <= THREADS);
+    expect_int(batch_server_batches(s.server), 1 + 2 * THREADS * ROUNDS * 2);
     scene_close(&s);
 }
 
@@ -292,7 +293,7 @@ static void a_forked_child_is_refused(void **state)
     expect_int(waitpid(child, &status, 0), child);
     expect_int(status, 0);
     expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
-    expect_int(batchd_connections(s.server), 1);
+    expect_int(batch_server_connections(s.server), 1);
     scene_close(&s);
 }
 
@@ -303,7 +304,7 @@ static void a_certificate_is_checked(void **state)
     (void)state;
     scene s;
     char good[HF_URL_MAX], other[HF_URL_MAX], key[HF_URL_MAX], url[2 * HF_URL_MAX + 32];
-    batchd_tls tls = {good, key};
+    batch_server_tls tls = {good, key};
     scratch_path(".pem", other);
     scratch_path(".key", key);
     certificate_write("IP:127.0.0.1", 1, other, key);
@@ -321,7 +322,7 @@ static void a_certificate_is_checked(void **state)
     remote_opens(url, HF_UNAVAILABLE, "is not trusted");
     snprintf(url, sizeof url, "http%s", s.url + strlen("https"));
     remote_opens(url, HF_UNAVAILABLE, NULL);
-    expect_int(batchd_batches(s.server), 0);
+    expect_int(batch_server_batches(s.server), 0);
     scene_close(&s);
     scene_serve(&s, NULL, NULL);
     snprintf(url, sizeof url, "https%s", s.url + strlen("http"));
@@ -341,7 +342,7 @@ static void a_certificate_for_another_name_or_time_is_not_trusted(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         scene s;
         char certificate[HF_URL_MAX], key[HF_URL_MAX], url[2 * HF_URL_MAX + 32];
-        batchd_tls tls = {certificate, key};
+        batch_server_tls tls = {certificate, key};
         scratch_path(".pem", certificate);
         scratch_path(".key", key);
         certificate_write(bad[i].subject, bad[i].days, certificate, key);
@@ -368,13 +369,13 @@ static void the_grade_is_the_servers(void **state)
     hf_store_grade(s.store, &grade);
     expect_int(grade.level, HF_GRADE_NONE);
     expect_contains(grade.text, "the server at http://127.0.0.1:");
-    batchd_misbehave(s.server, &(batchd_whim){.times = 2, .reply = broken});
+    batch_server_fail(s.server, &(batch_server_fault){.times = 2, .reply = broken});
     hf_store_grade(s.store, &grade);
     expect_int(grade.level, HF_GRADE_DISK);
     expect_true(grade.broken);
     expect_contains(grade.text, "a sync failed");
     remote_opens(s.url, HF_UNAVAILABLE, "is not ready: a sync failed");
-    batchd_misbehave(s.server, &(batchd_whim){.times = 1, .then = BATCHD_CLOSES});
+    batch_server_fail(s.server, &(batch_server_fault){.times = 1, .then = BATCH_SERVER_CLOSES});
     scene_reconnect(&s);
     hf_store_grade(s.store, &grade);
     expect_int(grade.level, HF_GRADE_DISK);
@@ -431,12 +432,12 @@ static void a_flaw_is_answered_and_the_other_ops_are_not_harmed(void **state)
         if (words[i])
             expect_contains(answer->message, words[i]);
     }
-    size_t before = batchd_batches(s.server);
+    size_t before = batch_server_batches(s.server);
     hf_batch_clear(batch);
     hf_batch_add(batch, HF_OP_LIST)->type = "Not A Type";
     expect(HF_OK, hf_store_execute(s.store, batch, &err), err);
     expect_status(HF_INVALID, hf_batch_op(batch, 0)->answer.status, "");
-    expect_int(batchd_batches(s.server), before);
+    expect_int(batch_server_batches(s.server), before);
     hf_batch_free(batch);
     scene_close(&s);
 }
@@ -449,7 +450,7 @@ static void what_the_server_counts_is_passed_on(void **state)
     hf_error err = {0};
     scratch_path(".prom", path);
     scene_serve(&s, NULL, NULL);
-    batchd_metrics(s.server, path);
+    batch_server_metrics(s.server, path);
     expect(HF_OK, remote_open(s.url, &s.store, &err), err);
     /* the file is not there yet */
     expect(HF_UNAVAILABLE, hf_store_metrics(s.store, &text, &err), err);
@@ -463,7 +464,7 @@ static void what_the_server_counts_is_passed_on(void **state)
     expect_text(text, "");
     hf_json_free(text);
     text = NULL;
-    batchd_token(s.server, TOKEN);
+    batch_server_token(s.server, TOKEN);
     expect(HF_UNAUTHENTICATED, hf_store_metrics(s.store, &text, &err), err);
     expect(HF_NOT_FOUND, hf_store_metrics(s.behind, &text, &err), err);
     expect_contains(err.message, "memory: is no server");

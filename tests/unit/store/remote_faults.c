@@ -33,10 +33,10 @@ static void a_server_that_was_started_again_between_calls_is_no_error(void **sta
     scene_open(&s, "");
     for (int i = 0; i < 20; i++) {
         snprintf(id, sizeof id, "%d", i);
-        size_t before = batchd_connections(s.server);
-        batchd_cut(s.server);
+        size_t before = batch_server_connections(s.server);
+        batch_server_cut(s.server);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, id, i % 2 ? id : NULL, &err), err);
-        expect_int(batchd_connections(s.server), before + 1);
+        expect_int(batch_server_connections(s.server), before + 1);
     }
     expect_int(events_of(&s, HF_EVENT_ACQUIRED), 20);
     scene_close(&s);
@@ -47,22 +47,22 @@ static void a_server_that_was_started_again_between_calls_is_no_error(void **sta
 static void a_kept_connection_that_dies_is_made_up_for_where_nothing_is_done_twice(void **state)
 {
     (void)state;
-    static const batchd_then ends[] = {BATCHD_CLOSES, BATCHD_RESETS};
+    static const batch_server_then ends[] = {BATCH_SERVER_CLOSES, BATCH_SERVER_RESETS};
     for (int executed = 0; executed < 2; executed++)
         for (size_t i = 0; i < 2; i++) {
             scene s;
             hf_error err;
-            batchd_whim whim = {.times = 1, .execute = executed, .then = ends[i]};
+            batch_server_fault whim = {.times = 1, .execute = executed, .then = ends[i]};
             scene_open(&s, "");
-            size_t before = batchd_batches(s.server);
-            batchd_misbehave(s.server, &whim);
+            size_t before = batch_server_batches(s.server);
+            batch_server_fail(s.server, &whim);
             expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
-            expect_int(batchd_batches(s.server) - before, 2);
-            batchd_misbehave(s.server, &whim);
+            expect_int(batch_server_batches(s.server) - before, 2);
+            batch_server_fail(s.server, &whim);
             expect(HF_OK, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
-            batchd_misbehave(s.server, &whim);
+            batch_server_fail(s.server, &whim);
             expect(HF_OK, ask(&s, HF_OP_BEAT, NULL, NULL, &err), err);
-            batchd_misbehave(s.server, &whim);
+            batch_server_fail(s.server, &whim);
             expect(HF_OK, ask(&s, HF_OP_RELEASE, "1", "r2", &err), err);
             expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
             expect_int(events_of(&s, HF_EVENT_RELEASED), 1);
@@ -73,17 +73,17 @@ static void a_kept_connection_that_dies_is_made_up_for_where_nothing_is_done_twi
 static void without_a_request_id_nothing_is_sent_twice(void **state)
 {
     (void)state;
-    static const batchd_then ends[] = {BATCHD_CLOSES, BATCHD_RESETS};
+    static const batch_server_then ends[] = {BATCH_SERVER_CLOSES, BATCH_SERVER_RESETS};
     for (int executed = 0; executed < 2; executed++)
         for (size_t i = 0; i < 2; i++) {
             scene s;
             hf_error err;
             scene_open(&s, "");
-            size_t before = batchd_batches(s.server);
-            batchd_misbehave(s.server,
-                             &(batchd_whim){.times = 1, .execute = executed, .then = ends[i]});
+            size_t before = batch_server_batches(s.server);
+            batch_server_fail(
+                s.server, &(batch_server_fault){.times = 1, .execute = executed, .then = ends[i]});
             expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
-            expect_int(batchd_batches(s.server) - before, 1);
+            expect_int(batch_server_batches(s.server) - before, 1);
             expect_int(remote_faults_holders(&s, "1"), executed);
             expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
             scene_close(&s);
@@ -102,7 +102,8 @@ static void a_note_is_not_repeated_even_with_a_request_id(void **state)
     op->event = HF_EVENT_DENIED;
     op->text = "no right";
     op->request_id = "r1";
-    batchd_misbehave(s.server, &(batchd_whim){.times = 1, .execute = true, .then = BATCHD_CLOSES});
+    batch_server_fail(
+        s.server, &(batch_server_fault){.times = 1, .execute = true, .then = BATCH_SERVER_CLOSES});
     expect(HF_UNSURE, hf_store_execute(s.store, batch, &err), err);
     expect_int(events_of(&s, HF_EVENT_DENIED), 1);
     hf_batch_free(batch);
@@ -113,34 +114,34 @@ static void a_note_is_not_repeated_even_with_a_request_id(void **state)
 static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void **state)
 {
     (void)state;
-    static const batchd_whim whims[] = {
-        {.times = 1, .then = BATCHD_CLOSES},
-        {.times = 1, .then = BATCHD_RESETS},
-        {.times = 1, .execute = true, .then = BATCHD_RESETS},
-        {.times = 1, .half = true, .then = BATCHD_CLOSES},
-        {.times = 1, .half = true, .then = BATCHD_RESETS},
-        {.times = 1, .reply = "HTTP/1.1 2", .then = BATCHD_CLOSES},
-        {.times = 1, .reply = "HTTP/1.1 200 OK\r\n", .then = BATCHD_CLOSES},
+    static const batch_server_fault whims[] = {
+        {.times = 1, .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .then = BATCH_SERVER_RESETS},
+        {.times = 1, .execute = true, .then = BATCH_SERVER_RESETS},
+        {.times = 1, .half = true, .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .half = true, .then = BATCH_SERVER_RESETS},
+        {.times = 1, .reply = "HTTP/1.1 2", .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .reply = "HTTP/1.1 200 OK\r\n", .then = BATCH_SERVER_CLOSES},
         {.times = 1,
          .reply = "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{",
-         .then = BATCHD_CLOSES},
-        {.times = 1, .reply = "HTTP/1.1 100 Continue\r\n\r\n", .then = BATCHD_CLOSES},
-        {.times = 1, .reply = "220 smtp.example ESMTP\r\n", .then = BATCHD_CLOSES},
+         .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .reply = "HTTP/1.1 100 Continue\r\n\r\n", .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .reply = "220 smtp.example ESMTP\r\n", .then = BATCH_SERVER_CLOSES},
     };
     for (size_t i = 0; i < sizeof whims / sizeof *whims; i++) {
         scene s;
         hf_error err;
         scene_open(&s, "");
-        batchd_misbehave(s.server, &whims[i]);
+        batch_server_fail(s.server, &whims[i]);
         scene_reconnect(&s);
-        size_t before = batchd_batches(s.server);
+        size_t before = batch_server_batches(s.server);
         expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_contains(err.message, "ask again with the same request id");
-        expect_int(batchd_batches(s.server) - before, 1);
+        expect_int(batch_server_batches(s.server) - before, 1);
         expect_int(remote_faults_holders(&s, "1"), whims[i].execute || whims[i].half);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
-        batchd_misbehave(s.server, &whims[i]);
+        batch_server_fail(s.server, &whims[i]);
         scene_reconnect(&s);
         expect(HF_UNAVAILABLE, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
         expect(HF_OK, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
@@ -150,7 +151,7 @@ static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void
 
 /* An easy call of which something becomes on its way, on a connection that was kept or on a new
  * one, asks again, and it is done once. */
-static void is_asked_again(const batchd_whim *whim, bool kept)
+static void is_asked_again(const batch_server_fault *whim, bool kept)
 {
     scene s;
     hf_error err = {0};
@@ -163,7 +164,7 @@ static void is_asked_again(const batchd_whim *whim, bool kept)
     expect(HF_OK, hf_resource_parse("policy/1", &policy, &err), err);
     expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob"}, &session, &err),
            err);
-    batchd_misbehave(s.server, whim);
+    batch_server_fail(s.server, whim);
     if (!kept)
         scene_reconnect(&s);
     expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
@@ -177,7 +178,8 @@ static void is_asked_again(const batchd_whim *whim, bool kept)
 static void an_easy_call_whose_answer_got_lost_asks_again_in_remote_faults(void **state)
 {
     (void)state;
-    is_asked_again(&(batchd_whim){.times = 1, .half = true, .then = BATCHD_RESETS}, false);
+    is_asked_again(&(batch_server_fault){.times = 1, .half = true, .then = BATCH_SERVER_RESETS},
+                   false);
 }
 
 static void a_server_that_is_gone_did_nothing(void **state)
@@ -186,7 +188,7 @@ static void a_server_that_is_gone_did_nothing(void **state)
     scene s;
     hf_error err;
     scene_open(&s, "");
-    batchd_stop(s.server);
+    batch_server_stop(s.server);
     s.server = NULL;
     expect(HF_UNAVAILABLE, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
     expect_contains(err.message, "Nothing was done");
@@ -199,11 +201,12 @@ static void who_does_not_answer_is_not_waited_for_longer_than_the_url_says(void 
     scene s;
     hf_error err;
     scene_open(&s, "?timeout=400ms");
-    batchd_misbehave(s.server, &(batchd_whim){.times = 3, .then = BATCHD_HANGS});
+    batch_server_fail(s.server, &(batch_server_fault){.times = 3, .then = BATCH_SERVER_HANGS});
     expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
     expect_contains(err.message, "400 ms");
     expect(HF_UNAVAILABLE, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
-    batchd_misbehave(s.server, &(batchd_whim){.times = 1, .half = true, .then = BATCHD_HANGS});
+    batch_server_fail(s.server,
+                      &(batch_server_fault){.times = 1, .half = true, .then = BATCH_SERVER_HANGS});
     expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
     expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
     expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
@@ -216,7 +219,7 @@ static void reply_with(scene *s, char *room, size_t size, const char *status, co
 {
     snprintf(room, size, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status, strlen(body),
              body);
-    batchd_misbehave(s->server, &(batchd_whim){.times = 1, .reply = room});
+    batch_server_fail(s->server, &(batch_server_fault){.times = 1, .reply = room});
 }
 
 static void an_answer_that_makes_no_sense_is_unsure(void **state)
@@ -339,10 +342,10 @@ static void an_answer_without_an_end_is_cut_off(void **state)
         scene s;
         hf_error err;
         scene_open(&s, "?timeout=60s");
-        batchd_misbehave(s.server, &(batchd_whim){.times = 1,
-                                                  .reply = heads[i],
-                                                  .spaces = (size_t)70 << 20,
-                                                  .then = BATCHD_CLOSES});
+        batch_server_fail(s.server, &(batch_server_fault){.times = 1,
+                                                          .reply = heads[i],
+                                                          .spaces = (size_t)70 << 20,
+                                                          .then = BATCH_SERVER_CLOSES});
         expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         scene_close(&s);
@@ -391,12 +394,13 @@ static void an_http_status_says_what_it_can(void **state)
 static void a_proxy_that_lost_the_answer_and_says_503_is_asked_again(void **state)
 {
     (void)state;
-    is_asked_again(&(batchd_whim){.times = 1,
-                                  .execute = true,
-                                  .reply = "HTTP/1.1 503 Service Unavailable\r\n"
-                                           "Content-Length: 95\r\n\r\n"
-                                           "upstream connect error or disconnect/reset before "
-                                           "headers. reset reason: connection termination"},
+    is_asked_again(&(batch_server_fault){.times = 1,
+                                         .execute = true,
+                                         .reply =
+                                             "HTTP/1.1 503 Service Unavailable\r\n"
+                                             "Content-Length: 95\r\n\r\n"
+                                             "upstream connect error or disconnect/reset before "
+                                             "headers. reset reason: connection termination"},
                    false);
 }
 
@@ -438,18 +442,19 @@ static void a_refusal_of_what_was_sent_again_is_no_word_about_the_first_sending(
         hf_error err;
         char room[1024];
         write_refusal(room, sizeof room, refusals[i].http, refusals[i].code);
-        batchd_whim second = {.times = 1, .reply = room};
-        batchd_whim first = {.times = 1, .execute = true, .then = BATCHD_CLOSES, .next = &second};
+        batch_server_fault second = {.times = 1, .reply = room};
+        batch_server_fault first = {
+            .times = 1, .execute = true, .then = BATCH_SERVER_CLOSES, .next = &second};
         scene_open(&s, "");
-        size_t before = batchd_batches(s.server);
-        batchd_misbehave(s.server, &first);
+        size_t before = batch_server_batches(s.server);
+        batch_server_fail(s.server, &first);
         expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_contains(err.message, "ask again with the same request id");
-        expect_int(batchd_batches(s.server) - before, 2);
+        expect_int(batch_server_batches(s.server) - before, 2);
         expect_int(remote_faults_holders(&s, "1"), 1);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
-        batchd_misbehave(s.server, &first);
+        batch_server_fail(s.server, &first);
         expect(refusals[i].read, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
         scene_close(&s);
         is_asked_again(&first, true);

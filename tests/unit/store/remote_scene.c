@@ -14,13 +14,13 @@ hf_status remote_open(const char *url, hf_store **out, hf_error *err)
     return hf_store_module.ops->open(url, out, err);
 }
 
-void scene_serve(scene *s, const char *socket_path, const batchd_tls *tls)
+void scene_serve(scene *s, const char *socket_path, const batch_server_tls *tls)
 {
     hf_error err = {0};
     memset(s, 0, sizeof *s);
     expect(HF_OK, hf_store_open("memory:", &s->behind, &err), err);
-    s->server = batchd_start(s->behind, socket_path, tls);
-    batchd_url(s->server, s->url);
+    s->server = batch_server_start(s->behind, socket_path, tls);
+    batch_server_url(s->server, s->url);
 }
 
 void scene_open(scene *s, const char *parameters)
@@ -37,13 +37,13 @@ void scene_open(scene *s, const char *parameters)
 void scene_close(scene *s)
 {
     hf_store_close(s->store);
-    batchd_stop(s->server);
+    batch_server_stop(s->server);
     hf_store_close(s->behind);
 }
 
 void scene_reconnect(scene *s)
 {
-    batchd_cut(s->server);
+    batch_server_cut(s->server);
 }
 
 hf_status ask(scene *s, hf_op_kind kind, const char *id, const char *request_id, hf_error *err)

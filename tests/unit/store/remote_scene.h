@@ -6,13 +6,13 @@
 #define HF_TESTS_UNIT_STORE_REMOTE_SCENE_H
 
 #include <holdfast/holdfast.h>
-#include <support/batchd.h>
+#include <support/batch_server.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 
 typedef struct scene {
     hf_store *behind;
-    batchd *server;
+    batch_server *server;
     char url[HF_URL_MAX];
     hf_store *store;
     hf_credentials alice;
@@ -22,7 +22,7 @@ typedef struct scene {
 hf_status remote_open(const char *url, hf_store **out, hf_error *err);
 
 /* A server, nothing opened yet. */
-void scene_serve(scene *s, const char *socket_path, const batchd_tls *tls);
+void scene_serve(scene *s, const char *socket_path, const batch_server_tls *tls);
 /* And the store on it, with `parameters` ("" or "?timeout=300ms") at its URL, and alice's session.
  * */
 void scene_open(scene *s, const char *parameters);

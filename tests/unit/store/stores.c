@@ -38,7 +38,7 @@ static void a_store_from_a_module_works_like_one_of_the_librarys_own(void **stat
     hf_resource policy;
     hf_lock lock;
     setenv("HOLDFAST_MODULES", getenv("HF_TEST_MODULES"), 1);
-    if (hf_manager_open("zookeeper:", &manager, &err) != HF_OK)
+    if (hf_manager_open("mysql:", &manager, &err) != HF_OK)
         fail_msg("%s", err.message);
     assert_int_equal(hf_session_open(manager, &(hf_session_options){.user = "ann"}, &session, &err),
                      HF_OK);
@@ -55,8 +55,8 @@ static void a_missing_module_is_unavailable_and_says_where_it_was_looked_for(voi
     hf_error err;
     hf_store *store;
     setenv("HOLDFAST_MODULES", "/nowhere", 1);
-    assert_int_equal(hf_store_open("redis://localhost/0", &store, &err), HF_UNAVAILABLE);
-    assert_non_null(strstr(err.message, "/nowhere/holdfast-redis.so"));
+    assert_int_equal(hf_store_open("mysql://localhost/db", &store, &err), HF_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "/nowhere/holdfast-mysql.so"));
 }
 
 static void a_module_of_another_version_is_refused(void **state)
@@ -65,7 +65,7 @@ static void a_module_of_another_version_is_refused(void **state)
     hf_error err;
     hf_store *store;
     setenv("HOLDFAST_MODULES", getenv("HF_TEST_MODULES"), 1);
-    assert_int_equal(hf_store_open("etcd://localhost", &store, &err), HF_UNAVAILABLE);
+    assert_int_equal(hf_store_open("postgres://localhost", &store, &err), HF_UNAVAILABLE);
     assert_non_null(strstr(err.message, "9.9.9"));
 }
 

@@ -6,7 +6,7 @@
 #include <store/store.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
+#include <support/test_store.h>
 #include <support/watches.h>
 
 static hf_store *watch_open_store(const char *url)
@@ -46,18 +46,18 @@ static bool watch_wait_for(hf_watch *watch)
     return poll(&fd, 1, 20000) == 1;
 }
 
-static bool can_tell(const place *at)
+static bool can_tell(const test_store *at)
 {
     return strncmp(at->url, "postgres", 8) == 0 && strstr(at->url, "pooler=") == NULL;
 }
 
-static void who_can_not_tell_says_so_at(const place *at)
+static void who_can_not_tell_says_so_at(const test_store *at)
 {
     char url[HF_URL_MAX];
     hf_watch *watch = NULL;
     hf_store *fault = NULL;
     hf_error err = {0};
-    place_fresh(at, url);
+    test_store_url(at, url);
     hf_store *store = watch_open_store(url);
     if (!can_tell(at)) {
         expect(HF_NOT_FOUND, hf_store_watch(store, &watch, &err), err);
@@ -69,14 +69,14 @@ static void who_can_not_tell_says_so_at(const place *at)
     hf_watch_close(watch);
     hf_watch_close(NULL);
     hf_store_close(fault);
-    place_discard(at, url);
+    test_store_discard(at, url);
 }
 
-static void what_is_told_is_heard_by_the_others_at(const place *at)
+static void what_is_told_is_heard_by_the_others_at(const test_store *at)
 {
     char url[HF_URL_MAX], elsewhere[HF_URL_MAX];
-    place_fresh(at, url);
-    place_fresh(at, elsewhere);
+    test_store_url(at, url);
+    test_store_url(at, elsewhere);
     hf_store *one = watch_open_store(url), *two = watch_open_store(url),
              *three = watch_open_store(elsewhere);
     hf_watch *a = watch_on(one), *b = watch_on(two), *c = watch_on(one), *other = watch_on(three);
@@ -102,16 +102,16 @@ static void what_is_told_is_heard_by_the_others_at(const place *at)
     hf_store_close(one);
     hf_store_close(two);
     hf_store_close(three);
-    place_discard(at, url);
-    place_discard(at, elsewhere);
+    test_store_discard(at, url);
+    test_store_discard(at, elsewhere);
 }
 
-static void a_connection_that_is_lost_is_noticed_at(const place *at)
+static void a_connection_that_is_lost_is_noticed_at(const test_store *at)
 {
     char url[HF_URL_MAX];
     bool out = false;
     hf_error err = {0};
-    place_fresh(at, url);
+    test_store_url(at, url);
     hf_store *store = watch_open_store(url);
     hf_watch *watch = watch_on(store), *other = watch_on(store);
     expect_true(end_watches(at, url) == 2);
@@ -128,13 +128,13 @@ static void a_connection_that_is_lost_is_noticed_at(const place *at)
     watch_tell(watch);
     hf_watch_close(watch);
     hf_store_close(store);
-    place_discard(at, url);
+    test_store_discard(at, url);
 }
 
-static void on_places(void (*test)(const place *at), bool all)
+static void on_places(void (*test)(const test_store *at), bool all)
 {
     size_t count;
-    const place *them = places(&count);
+    const test_store *them = test_stores(&count);
     for (size_t i = 0; i < count; i++)
         if (all || can_tell(&them[i]))
             test(&them[i]);
@@ -181,7 +181,7 @@ int main(void)
         cmocka_unit_test(a_lost_connection_is_noticed),
     };
     size_t count, able = 0;
-    const place *all = places(&count);
+    const test_store *all = test_stores(&count);
     for (size_t i = 0; i < count; i++)
         able += can_tell(&all[i]);
     int failed = cmocka_run_group_tests_name("watch", tests, NULL, NULL);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/place.h>
 #include <support/proxy.h>
+#include <support/test_store.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

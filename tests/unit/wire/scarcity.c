@@ -6,7 +6,7 @@
 #include <base/buffer.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
 #include <wire/wire.h>
 
 enum { SEED = 7, ENOUGH = 10000 };
@@ -112,9 +112,9 @@ static void fails_at_every_allocation(hf_status (*call)(scene *, hf_error *))
             scene s;
             hf_error err = {0};
             wire_scarcity_scene_open(&s);
-            scarcity_begin(OF_LIBRARY, n, lasting);
+            out_of_memory_begin(OF_LIBRARY, n, lasting);
             hf_status status = call(&s, &err);
-            failed = scarcity_end();
+            failed = out_of_memory_end();
             if (failed)
                 expect_text(hf_status_wire(status), "no_memory");
             else
