@@ -16,6 +16,7 @@
 #include <holdfast/mysql.h>
 #include <holdfast/names.h>
 #include <holdfast/postgres.h>
+#include <holdfast/record.h>
 #include <holdfast/session.h>
 #include <holdfast/sqlite.h>
 #include <holdfast/status.h>

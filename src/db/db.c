@@ -37,6 +37,11 @@ const char *hf_db_path(hf_db *db)
     return db->driver->path(db);
 }
 
+void *hf_db_native(hf_db *db)
+{
+    return db->driver->native(db);
+}
+
 bool hf_db_alive(hf_db *db)
 {
     return db->driver->alive(db);
@@ -152,6 +157,11 @@ void hf_stmt_blob(hf_stmt *stmt, int at, const void *bytes, size_t size)
     stmt->db->driver->bind(stmt, at, HF_VALUE_BYTES, &(hf_value){.bytes = {bytes, size}});
 }
 
+void hf_stmt_value(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
+{
+    stmt->db->driver->bind(stmt, at, kind, value);
+}
+
 void hf_stmt_list(hf_stmt *stmt, int at, const hf_list *list)
 {
     if (stmt->db->driver->bind_list != NULL)
@@ -188,9 +198,24 @@ int64_t hf_stmt_changed(hf_stmt *stmt)
     return stmt->db->driver->changed(stmt);
 }
 
+int64_t hf_stmt_made_key(hf_stmt *stmt)
+{
+    return stmt->db->driver->made_key == NULL ? 0 : stmt->db->driver->made_key(stmt);
+}
+
+bool hf_stmt_column_null(hf_stmt *stmt, int at)
+{
+    return stmt->db->driver->column_null(stmt, at);
+}
+
 int64_t hf_stmt_column_int(hf_stmt *stmt, int at)
 {
     return stmt->db->driver->column_int(stmt, at);
+}
+
+double hf_stmt_column_real(hf_stmt *stmt, int at)
+{
+    return stmt->db->driver->column_real(stmt, at);
 }
 
 hf_slice hf_stmt_column_text(hf_stmt *stmt, int at)

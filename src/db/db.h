@@ -70,6 +70,9 @@ hf_failure hf_db_failure(const hf_db *db);
 /* Where it is, for a sentence: a file, "the database NAME on HOST"; borrowed. */
 const char *hf_db_path(hf_db *db);
 
+/* The client library's own handle (sqlite3, PGconn, MYSQL), for a store on the same connection. */
+void *hf_db_native(hf_db *db);
+
 /* False once the connection is lost: all that is left is to close it. */
 bool hf_db_alive(hf_db *db);
 
@@ -118,6 +121,10 @@ void hf_stmt_int_or_null(hf_stmt *stmt, int at, int64_t value);
 void hf_stmt_text(hf_stmt *stmt, int at, hf_slice text);
 void hf_stmt_blob(hf_stmt *stmt, int at, const void *bytes, size_t size);
 
+/* Any value of any kind but a list: null is null only where the value says so, and no text is not
+ * null. */
+void hf_stmt_value(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value);
+
 /* Binds a table of values (db/value.h) to the parameters `at`, at + 1 ... one a column. PostgreSQL
  * gets an array a column, to be used as unnest($1, $2 ...) or = ANY ($1), in this very spelling; a
  * list of one row becomes plain values there, which costs the server half. MySQL writes it out
@@ -151,9 +158,16 @@ hf_status hf_stmt_run(hf_stmt *stmt, hf_error *err);
 /* Rows the last run found (not only those that came to differ). */
 int64_t hf_stmt_changed(hf_stmt *stmt);
 
+/* SQLite, MariaDB, MySQL: the key that the database made for the row which the last run inserted;
+ * 0: none. PostgreSQL has INSERT ... RETURNING, and 0 here. */
+int64_t hf_stmt_made_key(hf_stmt *stmt);
+
 /* Columns count from 0. Null reads as 0 or an empty slice. Slices live until the next step or
  * reset. Numbers are whole: bigint, int, boolean; the rest is text or bytes. */
+bool hf_stmt_column_null(hf_stmt *stmt, int at);
 int64_t hf_stmt_column_int(hf_stmt *stmt, int at);
+/* PostgreSQL: of a double precision column. */
+double hf_stmt_column_real(hf_stmt *stmt, int at);
 hf_slice hf_stmt_column_text(hf_stmt *stmt, int at);
 hf_slice hf_stmt_column_blob(hf_stmt *stmt, int at);
 

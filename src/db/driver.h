@@ -11,6 +11,7 @@ struct hf_db_driver {
     hf_status (*connect)(const char *url, const hf_db_options *options, hf_db **out, hf_error *err);
     void (*close)(hf_db *db);
     const char *(*path)(hf_db *db);
+    void *(*native)(hf_db *db); /* the client library's own handle */
     bool (*alive)(hf_db *db);
     bool (*fresh)(hf_db *db);     /* NULL: true */
     int (*socket)(hf_db *db);     /* NULL: it has none */
@@ -32,7 +33,10 @@ struct hf_db_driver {
     hf_status (*step)(hf_stmt *stmt, bool *row, hf_error *err);
     void (*reset)(hf_stmt *stmt);
     int64_t (*changed)(hf_stmt *stmt);
+    int64_t (*made_key)(hf_stmt *stmt); /* NULL: the database returns it only when asked */
+    bool (*column_null)(hf_stmt *stmt, int at);
     int64_t (*column_int)(hf_stmt *stmt, int at);
+    double (*column_real)(hf_stmt *stmt, int at);
     hf_slice (*column_text)(hf_stmt *stmt, int at);
     hf_slice (*column_blob)(hf_stmt *stmt, int at);
 };
@@ -55,13 +59,19 @@ typedef struct hf_param {
     const hf_list *list; /* of HF_VALUE_LIST: its columns take this parameter and those after it */
 } hf_param;
 
-enum { HF_PARAMS_MAX = 64 };
+enum { HF_PARAMS_MAX = 2048 };
 
 typedef struct hf_params {
-    hf_param at[HF_PARAMS_MAX + 1]; /* from 1 */
-    int count;                      /* the highest bound, with the columns of a list */
+    hf_param *at; /* from 1 */
+    int room;     /* the highest that the statement's text has */
+    int count;    /* the highest bound, with the columns of a list */
 } hf_params;
 
+/* Makes room for every parameter $1, $2 ... of the text, all null. HF_INVALID: too many. */
+hf_status hf_params_init(hf_params *params, const char *sql, hf_error *err);
+void hf_params_done(hf_params *params);
+
+/* What the text does not name is not kept. */
 void hf_params_bind(hf_params *params, int at, hf_value_kind kind, const hf_value *value);
 void hf_params_list(hf_params *params, int at, const hf_list *list);
 

@@ -5,6 +5,8 @@
 
 #include "db/mysql_inside.h"
 
+#include <stdlib.h>
+
 /* ---- connections ---- */
 
 /* "10.11.19-MariaDB-0+deb12u1", "5.5.5-10.5.0-MariaDB" (so that old replicas take it), "8.0.36". */
@@ -253,10 +255,11 @@ static hf_status mysql_stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_er
     if (stmt == NULL)
         return hf_fail_memory(err);
     stmt->base.db = db;
-    for (int i = 0; i <= HF_PARAMS_MAX; i++)
-        stmt->params.at[i].value.null = true;
-    hf_status status = my_parse(sql, &stmt->parsed, err);
+    hf_status status = hf_params_init(&stmt->params, sql, err);
+    if (status == HF_OK)
+        status = my_parse(sql, &stmt->parsed, err);
     if (status != HF_OK) {
+        hf_params_done(&stmt->params);
         hf_free(stmt);
         return status;
     }
@@ -290,6 +293,7 @@ static void mysql_stmt_free(hf_stmt *base)
 {
     mysql_reset(base);
     my_parsed_done(&my_stmt_of(base)->parsed);
+    hf_params_done(&my_stmt_of(base)->params);
     hf_free(base);
 }
 
@@ -350,6 +354,27 @@ static hf_slice mysql_column_text(hf_stmt *base, int at)
     return (hf_slice){stmt->row[at], stmt->lengths[at]};
 }
 
+static bool mysql_column_null(hf_stmt *base, int at)
+{
+    const my_stmt *stmt = my_stmt_of(base);
+    return stmt->row == NULL || at < 0 || (unsigned)at >= stmt->columns || stmt->row[at] == NULL;
+}
+
+static double mysql_column_real(hf_stmt *base, int at)
+{
+    return mysql_column_null(base, at) ? 0 : strtod(my_stmt_of(base)->row[at], NULL);
+}
+
+static int64_t mysql_made_key(hf_stmt *stmt)
+{
+    return my_stmt_of(stmt)->made_key;
+}
+
+static void *mysql_native(hf_db *db)
+{
+    return my_of(db)->conn;
+}
+
 static int64_t mysql_column_int(hf_stmt *stmt, int at)
 {
     hf_slice text = mysql_column_text(stmt, at);
@@ -376,6 +401,7 @@ const hf_db_driver hf_db_mysql = {
     .connect = connect_db,
     .close = mysql_close_db,
     .path = mysql_path_of,
+    .native = mysql_native,
     .alive = mysql_alive,
     .fresh = mysql_fresh,
     .socket = my_fd_of,
@@ -394,7 +420,10 @@ const hf_db_driver hf_db_mysql = {
     .step = mysql_step,
     .reset = mysql_reset,
     .changed = mysql_changed,
+    .made_key = mysql_made_key,
+    .column_null = mysql_column_null,
     .column_int = mysql_column_int,
+    .column_real = mysql_column_real,
     .column_text = mysql_column_text,
     .column_blob = mysql_column_text,
 };

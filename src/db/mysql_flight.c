@@ -94,6 +94,7 @@ static bool mysql_flight_keep(flight *it, my_stmt *stmt)
     if (it->failed)
         return false;
     stmt->changed = (int64_t)mysql_affected_rows(conn);
+    stmt->made_key = (int64_t)mysql_insert_id(conn);
     if (stmt->parsed.verb == MY_UPDATE && (conn->client_flag & CLIENT_FOUND_ROWS) == 0)
         stmt->changed = found_rows(conn);
     if (stmt->result != NULL || rows == NULL) {

@@ -128,6 +128,7 @@ struct my_stmt {
     const unsigned long *lengths;
     unsigned columns;
     int64_t changed;
+    int64_t made_key;
     hf_failure failure; /* of a failed one */
     bool unsent;        /* a failed one that the server has not seen */
 };

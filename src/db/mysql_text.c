@@ -5,6 +5,7 @@
  * only when the text is longer than any before. */
 #include "db/mysql_inside.h"
 
+#include <stdio.h>
 #include <strings.h>
 
 /* ---- reading SQL ---- */
@@ -291,6 +292,13 @@ static void put_int(hf_buffer *out, int64_t number)
     mysql_text_put(out, at, (size_t)(digits + sizeof digits - at));
 }
 
+/* With an exponent it is a double, and not a decimal. */
+static void put_real(hf_buffer *out, double real)
+{
+    char digits[40];
+    mysql_text_put(out, digits, (size_t)snprintf(digits, sizeof digits, "%.16e", real));
+}
+
 static void put_bytes(hf_buffer *out, hf_slice bytes)
 {
     static const char hex[] = "0123456789abcdef";
@@ -317,8 +325,13 @@ static void mysql_text_put_value(hf_buffer *out, hf_value_kind kind, const hf_va
         mysql_text_put(out, "NULL", 4);
     else if (kind == HF_VALUE_INT)
         put_int(out, value->number);
-    else
+    else if (kind == HF_VALUE_REAL)
+        put_real(out, value->real);
+    else {
+        if (kind == HF_VALUE_UTF8)
+            mysql_text_put(out, "_utf8mb4 ", 9);
         put_bytes(out, value->bytes);
+    }
 }
 
 static void put_rows(hf_buffer *out, const hf_list *list)

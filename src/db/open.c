@@ -17,14 +17,21 @@ static const struct {
 } open_databases[] = {
     {"sqlite:", NULL}, {"postgres:", "postgres"}, {"postgresql:", "postgres"}, {"mysql:", "mysql"}};
 
-static hf_status open_connect(const char *module, const hf_url *url, hf_db **out, hf_error *err)
+static hf_status open_driver(const char *module, const hf_db_driver **out, hf_error *err)
 {
     const void *symbol = NULL;
-    hf_db_options options = {.pooler = url->pooler, .password = url->password};
     hf_status status = hf_module_load(module, HF_DB_MODULE_SYMBOL, &symbol, err);
-    return status != HF_OK ? status
-                           : hf_db_connect(((const hf_db_module_info *)symbol)->driver, url->url,
-                                           &options, out, err);
+    if (status == HF_OK)
+        *out = ((const hf_db_module_info *)symbol)->driver;
+    return status;
+}
+
+static hf_status open_connect(const char *module, const hf_url *url, hf_db **out, hf_error *err)
+{
+    const hf_db_driver *driver = NULL;
+    hf_db_options options = {.pooler = url->pooler, .password = url->password};
+    hf_status status = open_driver(module, &driver, err);
+    return status != HF_OK ? status : hf_db_connect(driver, url->url, &options, out, err);
 }
 
 /* The row of the table above; -1: none. */
@@ -45,6 +52,17 @@ static hf_status open_refuse(hf_error *err)
 {
     return hf_fail(err, HF_INVALID,
                    "This is no database's URL; write sqlite:PATH, postgres://... or mysql://....");
+}
+
+hf_status hf_db_driver_of(const char *url, const hf_db_driver **out, hf_error *err)
+{
+    int which = open_which(url);
+    if (which < 0)
+        return open_refuse(err);
+    if (open_databases[which].module != NULL)
+        return open_driver(open_databases[which].module, out, err);
+    *out = &hf_db_sqlite;
+    return HF_OK;
 }
 
 hf_status hf_db_open_url(const char *url, hf_db **out, hf_error *err)

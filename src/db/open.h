@@ -24,6 +24,9 @@ hf_status hf_db_open_url(const char *url, hf_db **out, hf_error *err);
 hf_status hf_db_open_to_change(const char *url, char names[HF_NAMES_SIZE], hf_db **out,
                                hf_error *err);
 
+/* The driver that a URL asks for; its module is loaded. For pools. HF_INVALID: of no database. */
+hf_status hf_db_driver_of(const char *url, const hf_db_driver **out, hf_error *err);
+
 /* Whether it begins as the URL of a database does. */
 bool hf_db_is_url(const char *url);
 

@@ -70,15 +70,26 @@ static hf_status postgres_stmt_new(hf_db *base, const char *sql, hf_stmt **out, 
     *out = NULL;
     if (stmt == NULL)
         return hf_fail_memory(err);
+    hf_status status = hf_params_init(&stmt->params, sql, err);
+    if (status != HF_OK) {
+        hf_free(stmt);
+        return status;
+    }
     stmt->base.db = base;
     stmt->sql = memcpy(stmt + 1, sql, size);
     stmt->commit = is_commit(sql);
     stmt->form = &stmt->forms[0];
     stmt->forms[0].sql = stmt->sql;
-    if (!pg_single_text(sql, &stmt->forms[1].sql)) {
+    /* a list may have more columns than the text names */
+    size_t types = (size_t)stmt->params.room + HF_LIST_COLUMNS_MAX;
+    if (!pg_single_text(sql, &stmt->forms[1].sql) ||
+        (stmt->forms[0].types = hf_alloc(2 * types * sizeof(Oid))) == NULL) {
+        hf_free(stmt->forms[1].sql);
+        hf_params_done(&stmt->params);
         hf_free(stmt);
         return hf_fail_memory(err);
     }
+    stmt->forms[1].types = stmt->forms[0].types + types;
     stmt->following = db->stmts;
     stmt->whence = &db->stmts;
     if (db->stmts != NULL)
@@ -115,6 +126,8 @@ static void postgres_stmt_free(hf_stmt *base)
     if (stmt->following != NULL)
         stmt->following->whence = stmt->whence;
     hf_free(stmt->forms[1].sql);
+    hf_free(stmt->forms[0].types);
+    hf_params_done(&stmt->params);
     hf_free(stmt);
 }
 
@@ -244,6 +257,27 @@ static int64_t postgres_column_int(hf_stmt *base, int at)
     }
 }
 
+static bool postgres_column_null(hf_stmt *base, int at)
+{
+    pg_stmt *stmt = pg_stmt_of(base);
+    return PQgetisnull(stmt->result, stmt->row, at) != 0;
+}
+
+static double postgres_column_real(hf_stmt *base, int at)
+{
+    pg_stmt *stmt = pg_stmt_of(base);
+    int64_t bits = postgres_decode(PQgetvalue(stmt->result, stmt->row, at),
+                                   PQgetlength(stmt->result, stmt->row, at));
+    double real;
+    memcpy(&real, &bits, sizeof real);
+    return real;
+}
+
+static void *postgres_native(hf_db *db)
+{
+    return pg_of(db)->conn;
+}
+
 static hf_slice postgres_column_blob(hf_stmt *base, int at)
 {
     pg_stmt *stmt = pg_stmt_of(base);
@@ -290,6 +324,7 @@ const hf_db_driver hf_db_postgres = {
     .connect = pg_connect,
     .close = pg_close,
     .path = postgres_path,
+    .native = postgres_native,
     .alive = postgres_alive,
     .fresh = postgres_fresh,
     .socket = hf_db_postgres_socket,
@@ -308,7 +343,9 @@ const hf_db_driver hf_db_postgres = {
     .step = postgres_step,
     .reset = postgres_reset,
     .changed = postgres_changed,
+    .column_null = postgres_column_null,
     .column_int = postgres_column_int,
+    .column_real = postgres_column_real,
     .column_text = postgres_column_text,
     .column_blob = postgres_column_blob,
 };

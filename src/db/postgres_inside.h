@@ -46,7 +46,7 @@ typedef struct pg_form {
     bool prepared; /* under its name, with these types */
     char name[16];
     int types_count;
-    Oid types[HF_PARAMS_MAX];
+    Oid *types; /* as many as the statement has parameters */
 } pg_form;
 
 struct pg_stmt {
@@ -105,10 +105,10 @@ hf_status pg_run(pg_db *db, const char *sql, int64_t deadline_us, hf_error *err)
 /* Parameters as libpq takes them; all binary. */
 typedef struct pg_values {
     int count;
-    Oid types[HF_PARAMS_MAX];
-    const char *at[HF_PARAMS_MAX];
-    int sizes[HF_PARAMS_MAX];
-    int formats[HF_PARAMS_MAX];
+    Oid types[HF_PARAMS_MAX + HF_LIST_COLUMNS_MAX];
+    const char *at[HF_PARAMS_MAX + HF_LIST_COLUMNS_MAX];
+    int sizes[HF_PARAMS_MAX + HF_LIST_COLUMNS_MAX];
+    int formats[HF_PARAMS_MAX + HF_LIST_COLUMNS_MAX];
 } pg_values;
 
 /* Makes room for the parameters of a statement, or says why they can't be sent. */

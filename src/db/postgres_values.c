@@ -7,21 +7,45 @@
 
 #include <endian.h>
 
-enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25 };
-enum { OID_BYTEAS = 1001, OID_TEXTS = 1009, OID_INT8S = 1016 };
+enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25, OID_FLOAT8 = 701 };
+enum { OID_BYTEAS = 1001, OID_TEXTS = 1009, OID_INT8S = 1016, OID_FLOAT8S = 1022 };
 
 enum { ARRAY_HEAD = 20 }; /* dimensions, nulls, type; size and first index of the one dimension */
 
 #define ROOM_MAX ((size_t)256 << 20) /* a fourth of what the server takes in one message */
 
+/* Of each kind, its type and the type of an array of it. UTF-8 is 0, unknown: the server takes it
+ * for what its place wants. */
+static const struct {
+    Oid one, array;
+} pg_value_types[] = {
+    [HF_VALUE_INT] = {OID_INT8, OID_INT8S},     [HF_VALUE_TEXT] = {OID_TEXT, OID_TEXTS},
+    [HF_VALUE_BYTES] = {OID_BYTEA, OID_BYTEAS}, [HF_VALUE_REAL] = {OID_FLOAT8, OID_FLOAT8S},
+    [HF_VALUE_UTF8] = {0, OID_TEXTS},
+};
+
 static Oid type_of(hf_value_kind kind)
 {
-    return kind == HF_VALUE_INT ? OID_INT8 : kind == HF_VALUE_TEXT ? OID_TEXT : OID_BYTEA;
+    return pg_value_types[kind].one;
 }
 
 static Oid array_of(hf_value_kind kind)
 {
-    return kind == HF_VALUE_INT ? OID_INT8S : kind == HF_VALUE_TEXT ? OID_TEXTS : OID_BYTEAS;
+    return pg_value_types[kind].array;
+}
+
+static bool pg_value_is_number(hf_value_kind kind)
+{
+    return kind == HF_VALUE_INT || kind == HF_VALUE_REAL;
+}
+
+/* The eight bytes of a number, as the server's own integer or real. */
+static int64_t pg_value_bits(hf_value_kind kind, const hf_value *value)
+{
+    int64_t bits = value->number;
+    if (kind == HF_VALUE_REAL)
+        memcpy(&bits, &value->real, sizeof bits);
+    return bits;
 }
 
 static size_t size_of_list(const hf_list *list)
@@ -30,7 +54,7 @@ static size_t size_of_list(const hf_list *list)
     if (list->count == 0)
         return size;
     for (size_t column = 0; column < list->columns; column++) {
-        if (list->kinds[column] == 'i') {
+        if (pg_value_is_number(hf_kind_of_letter(list->kinds[column]))) {
             size += 8 * list->count;
             continue;
         }
@@ -51,7 +75,7 @@ hf_status pg_make_room(pg_db *db, const hf_params *params, hf_error *err)
                 return hf_fail_memory(err);
             needed += size_of_list(param->list);
             i += (int)param->list->columns - 1;
-        } else if (param->kind != HF_VALUE_INT && !param->value.null)
+        } else if (!pg_value_is_number(param->kind) && !param->value.null)
             borrowed += param->value.bytes.size;
     }
     if (needed > ROOM_MAX || borrowed > ROOM_MAX)
@@ -90,7 +114,7 @@ static char *put_array(char *at, const hf_list *list, size_t column, hf_value_ki
     uint32_t any_null = 0;
     at = put_32(at, list->count > 0);
     at = put_32(at, 0);
-    at = put_32(at, type_of(kind));
+    at = put_32(at, kind == HF_VALUE_UTF8 ? OID_TEXT : type_of(kind));
     if (list->count == 0)
         return at;
     at = put_32(at, (uint32_t)list->count);
@@ -100,9 +124,9 @@ static char *put_array(char *at, const hf_list *list, size_t column, hf_value_ki
         if (value->null) {
             at = put_32(at, UINT32_MAX);
             any_null = 1;
-        } else if (kind == HF_VALUE_INT) {
+        } else if (pg_value_is_number(kind)) {
             at = put_32(at, 8);
-            at = put_64(at, value->number);
+            at = put_64(at, pg_value_bits(kind, value));
         } else {
             at = put_32(at, (uint32_t)value->bytes.size);
             if (value->bytes.size > 0)
@@ -132,9 +156,14 @@ static char *put_list(char *at, const hf_list *list, int first, pg_values *out)
 
 bool pg_is_single(const hf_params *params)
 {
-    for (int i = 1; i <= params->count; i++)
-        if (params->at[i].kind == HF_VALUE_LIST && params->at[i].list->count > 1)
+    for (int i = 1; i <= params->count; i++) {
+        const hf_param *param = &params->at[i];
+        if (param->kind != HF_VALUE_LIST)
+            continue;
+        if (param->list->count > 1)
             return false;
+        i += (int)param->list->columns - 1;
+    }
     return true;
 }
 
@@ -169,12 +198,13 @@ bool pg_single_text(const char *sql, char **out)
 static char *postgres_values_put_value(char *at, const hf_value *value, hf_value_kind kind, int i,
                                        pg_values *out)
 {
-    bool number = kind == HF_VALUE_INT;
+    bool number = pg_value_is_number(kind);
     out->types[i] = type_of(kind);
     out->sizes[i] = number ? 8 : (int)value->bytes.size;
     /* To libpq a null pointer is null: no bytes at all still have to be somewhere. */
     out->at[i] = value->null ? NULL : number ? at : value->bytes.at == NULL ? "" : value->bytes.at;
-    return number ? put_64(at, value->number) : at;
+    out->formats[i] = kind != HF_VALUE_UTF8; /* of an unknown type only the text is known */
+    return number ? put_64(at, pg_value_bits(kind, value)) : at;
 }
 
 /* None is a row of nulls, which equals nothing. */

@@ -28,8 +28,6 @@ typedef struct sqlite_stmt {
     sqlite3_stmt *handle;
 } sqlite_stmt;
 
-static const hf_db_driver driver;
-
 static sqlite_db *sqlite_of(hf_db *db)
 {
     return (sqlite_db *)db;
@@ -185,7 +183,8 @@ static sqlite_db *sqlite_db_new(sqlite3 *handle)
 {
     sqlite_db *db = hf_alloc(sizeof *db);
     if (db != NULL) {
-        db->base = (hf_db){&driver, HF_DB_SQLITE, sqlite3_libversion_number(), HF_FAILURE_OTHER};
+        db->base =
+            (hf_db){&hf_db_sqlite, HF_DB_SQLITE, sqlite3_libversion_number(), HF_FAILURE_OTHER};
         db->handle = handle;
         db->patience_us = HF_DB_BUSY_US;
         db->jitter = (unsigned)(uintptr_t)db ^ (unsigned)getpid() ^ (unsigned)hf_seam.boot_us();
@@ -269,6 +268,25 @@ hf_status hf_db_wrap(sqlite3 *handle, hf_db **out, hf_error *err)
     db->borrowed = true;
     *out = &db->base;
     return HF_OK;
+}
+
+static void *sqlite_native(hf_db *db)
+{
+    return sqlite_of(db)->handle;
+}
+
+/* For pools: the URL is the path. */
+static hf_status sqlite_connect(const char *url, const hf_db_options *options, hf_db **out,
+                                hf_error *err)
+{
+    hf_status status = hf_db_open(url, 0, out, err);
+    if (status == HF_OK && options != NULL && options->setup != NULL)
+        status = hf_db_run(*out, options->setup, err);
+    if (status != HF_OK && *out != NULL) {
+        hf_db_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 static hf_status sqlite_run(hf_db *db, const char *sql, hf_error *err)
@@ -364,9 +382,11 @@ static void sqlite_bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_valu
         sqlite3_bind_null(handle_of(stmt), at);
     else if (kind == HF_VALUE_INT)
         sqlite3_bind_int64(handle_of(stmt), at, value->number);
-    else if (kind == HF_VALUE_TEXT)
-        sqlite3_bind_text(handle_of(stmt), at, value->bytes.at, (int)value->bytes.size,
-                          SQLITE_STATIC);
+    else if (kind == HF_VALUE_REAL)
+        sqlite3_bind_double(handle_of(stmt), at, value->real);
+    else if (kind != HF_VALUE_BYTES) /* a null pointer would bind null */
+        sqlite3_bind_text(handle_of(stmt), at, value->bytes.size == 0 ? "" : value->bytes.at,
+                          (int)value->bytes.size, SQLITE_STATIC);
     else
         sqlite3_bind_blob(handle_of(stmt), at, value->bytes.at, (int)value->bytes.size,
                           SQLITE_STATIC);
@@ -388,6 +408,31 @@ static hf_status sqlite_step(hf_stmt *stmt, bool *row, hf_error *err)
 static int64_t sqlite_changed(hf_stmt *stmt)
 {
     return sqlite3_changes64(sqlite_of(stmt->db)->handle);
+}
+
+static int64_t sqlite_made_key(hf_stmt *stmt)
+{
+    return sqlite3_last_insert_rowid(sqlite_of(stmt->db)->handle);
+}
+
+static bool sqlite_column_null(hf_stmt *stmt, int at)
+{
+    return sqlite3_column_type(handle_of(stmt), at) == SQLITE_NULL;
+}
+
+static double sqlite_column_real(hf_stmt *stmt, int at)
+{
+    return sqlite3_column_double(handle_of(stmt), at);
+}
+
+char hf_db_sqlite_stored(hf_stmt *stmt, int at)
+{
+    static const char letters[] = {[SQLITE_INTEGER] = 'i',
+                                   [SQLITE_FLOAT] = 'r',
+                                   [SQLITE_TEXT] = 'u',
+                                   [SQLITE_BLOB] = 'b',
+                                   [SQLITE_NULL] = 'n'};
+    return letters[sqlite3_column_type(handle_of(stmt), at)];
 }
 
 static int64_t sqlite_column_int(hf_stmt *stmt, int at)
@@ -416,8 +461,10 @@ static void sqlite_reset(hf_stmt *stmt)
 static const char *const begins[] = {"BEGIN IMMEDIATE", "BEGIN IMMEDIATE", "BEGIN IMMEDIATE",
                                      "BEGIN",           "BEGIN",           "BEGIN"};
 
-static const hf_db_driver driver = {
+const hf_db_driver hf_db_sqlite = {
+    .connect = sqlite_connect,
     .close = sqlite_close_db,
+    .native = sqlite_native,
     .path = sqlite_path_of,
     .alive = sqlite_alive,
     .fresh = sqlite_alive,
@@ -435,7 +482,10 @@ static const hf_db_driver driver = {
     .step = sqlite_step,
     .reset = sqlite_reset,
     .changed = sqlite_changed,
+    .made_key = sqlite_made_key,
+    .column_null = sqlite_column_null,
     .column_int = sqlite_column_int,
+    .column_real = sqlite_column_real,
     .column_text = sqlite_column_text,
     .column_blob = sqlite_column_blob,
 };

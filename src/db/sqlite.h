@@ -13,6 +13,13 @@ enum {
     HF_DB_NO_TRACE = 2,
 };
 
+/* For hf_db_connect and pools: the URL is the path, without "sqlite:". */
+extern const hf_db_driver hf_db_sqlite;
+
+/* How a column of the row is stored, whatever the table declares: 'i' int, 'r' real, 'u' text, 'b'
+ * bytes, 'n' null. */
+char hf_db_sqlite_stored(hf_stmt *stmt, int at);
+
 /* Opens a database file. The file must exist unless it may be created empty (not HF_DB_READ_ONLY).
  * */
 hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err);

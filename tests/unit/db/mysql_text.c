@@ -15,7 +15,7 @@ static hf_buffer out;
 static const char *mysql_text_written(const char *sql)
 {
     hf_arena arena = {0};
-    hf_params params = {0};
+    hf_params params;
     my_parsed parsed;
     hf_list list;
     hf_list_init(&list, "itb", &arena);
@@ -26,15 +26,20 @@ static const char *mysql_text_written(const char *sql)
     hf_set_int(&row[0], -2);
     row[1] = (hf_value){.bytes = SLICE("")};
     row[2] = (hf_value){.bytes = SLICE("\x00\xff")};
+    expect(HF_OK, hf_params_init(&params, sql, &err), err);
     hf_params_bind(&params, 1, HF_VALUE_INT, &(hf_value){.number = 7});
     hf_params_bind(&params, 2, HF_VALUE_TEXT, &(hf_value){.bytes = SLICE("a'\\")});
     hf_params_list(&params, 3, &list);
+    hf_params_bind(&params, 70, HF_VALUE_REAL, &(hf_value){.real = 0.1});
+    hf_params_bind(&params, 71, HF_VALUE_UTF8, &(hf_value){.bytes = SLICE("a")});
+    hf_params_bind(&params, 72, HF_VALUE_UTF8, &(hf_value){.bytes = SLICE("")});
     expect(HF_OK, my_parse(sql, &parsed, &err), err);
     my_begin_text(&out);
     my_write(&out, &parsed, &params);
     my_add_text(&out, (hf_slice){"", 1});
     expect_true(!out.failed);
     my_parsed_done(&parsed);
+    hf_params_done(&params);
     hf_arena_done(&arena);
     return out.text;
 }
@@ -63,13 +68,15 @@ static void parameters_are_replaced_where_they_stand_and_nowhere_else(void **sta
         {"WHERE $3(l.n , `m`) AND 1", "WHERE (l.n=1 AND `m`=x'61' OR l.n=-2 AND `m`='') AND 1"},
         {"WHERE $3(a,b,c)", "WHERE (a=1 AND b=x'61' AND c=NULL OR a=-2 AND b='' AND c=x'00ff')"},
         {"WHERE $3(a,b,c,d)", "WHERE (1=0)"},
+        {"SELECT $70, $71, $72, $73",
+         "SELECT 1.0000000000000001e-01, _utf8mb4 x'61', _utf8mb4 '', NULL"},
         {"SET n = $3, t = $4, b = $5 WHERE a = $2",
          "SET n = 1, t = x'61', b = NULL WHERE a = x'61275c'"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         expect_text(mysql_text_written(texts[i][0]), texts[i][1]);
     static const char *const wrong[] = {
-        "SELECT $0",   "SELECT $65",     "SELECT $99999999999", "SELECT $1(", "SELECT $1()",
+        "SELECT $0",   "SELECT $2049",   "SELECT $99999999999", "SELECT $1(", "SELECT $1()",
         "SELECT $1(a", "SELECT $1(a b)", "SELECT 1; SELECT 2",  "",           " -- only\n ;"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         my_parsed parsed;

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* Locks and stored versions: ops of the law, in the transaction of the rows they are about. */
+#include "record/inside.h"
+
+/* Runs the connection's batch; the first op that is refused is the answer. */
+static hf_status lock_run(rec_conn *conn, hf_error *err)
+{
+    hf_status status = hf_store_execute(conn->store, conn->batch, err);
+    for (size_t i = 0; status == HF_OK && i < hf_batch_count(conn->batch); i++) {
+        const hf_op *op = hf_batch_op(conn->batch, i);
+        const hf_answer *answer = &op->answer;
+        if (answer->status == HF_OK || answer->status == HF_NOT_APPLIED)
+            continue;
+        status =
+            hf_fail(err, answer->status, "%s",
+                    answer->message == NULL ? hf_status_sentence(answer->status) : answer->message);
+        if (err != NULL && answer->status == HF_LOCKED && answer->locks_count > 0)
+            err->holder = answer->locks[0];
+    }
+    return status;
+}
+
+static hf_status lock_begin(rec_conn *conn, hf_error *err)
+{
+    hf_status status = rec_conn_store(conn, err);
+    if (status == HF_OK)
+        hf_batch_clear(conn->batch);
+    return status;
+}
+
+hf_status rec_lock_acquire(rec_conn *conn, hf_unit *unit, const rec_table *table, const char *id,
+                           hf_mode mode, hf_error *err)
+{
+    if (unit->session == NULL)
+        return hf_fail(err, HF_INVALID,
+                       "The policy of %s wants a lock here, and this unit has no session to hold "
+                       "it; open the unit with one.",
+                       table->type);
+    hf_status status = lock_begin(conn, err);
+    if (status != HF_OK)
+        return status;
+    hf_op *op = hf_batch_add(conn->batch, HF_OP_ACQUIRE);
+    op->session = hf_session_credentials(unit->session);
+    op->type = table->type;
+    op->id = id;
+    op->mode = mode;
+    return lock_run(conn, err);
+}
+
+hf_status rec_lock_version(rec_conn *conn, const rec_table *table, const char *id, hf_version *out,
+                           hf_error *err)
+{
+    *out = (hf_version){0};
+    hf_status status = lock_begin(conn, err);
+    if (status != HF_OK)
+        return status;
+    hf_op *op = hf_batch_add(conn->batch, HF_OP_VERSION);
+    op->type = table->type;
+    op->id = id;
+    status = lock_run(conn, err);
+    if (status == HF_NOT_FOUND)
+        return HF_OK;
+    if (status == HF_OK && op->answer.versions_count > 0)
+        *out = op->answer.versions[0];
+    if (out->gone)
+        out->number = 0;
+    return status;
+}
+
+hf_status rec_version_keep(hf_arena *arena, const hf_version *version, hf_version **out,
+                           hf_error *err)
+{
+    *out = NULL;
+    if (version->saved_us == 0)
+        return HF_OK;
+    *out = hf_arena_alloc(arena, sizeof **out);
+    if (*out == NULL)
+        return hf_fail_memory(err);
+    **out = *version;
+    return HF_OK;
+}
+
+static hf_status lock_register_one(rec_conn *conn, const hf_table *as, const char *type,
+                                   hf_error *err)
+{
+    hf_status status = lock_begin(conn, err);
+    if (status != HF_OK)
+        return status;
+    hf_op *op = hf_batch_add(conn->batch, HF_OP_TYPE_GET);
+    op->type = type;
+    status = lock_run(conn, err);
+    if (status == HF_OK && op->answer.types_count > 0 && op->answer.types[0].policy != as->policy)
+        return hf_fail(err, HF_INVALID,
+                       "The type %s is registered as %s, and its table says %s; change one of "
+                       "them.",
+                       type, hf_policy_name(op->answer.types[0].policy),
+                       hf_policy_name(as->policy));
+    if (status != HF_NOT_FOUND)
+        return status;
+    hf_batch_clear(conn->batch);
+    op = hf_batch_add(conn->batch, HF_OP_TYPE_SET);
+    op->type = type;
+    op->policy = as->policy;
+    op->actor = "records";
+    return lock_run(conn, err);
+}
+
+hf_status rec_lock_register(rec_conn *conn, hf_error *err)
+{
+    hf_tables *tables = conn->tables;
+    hf_status status = rec_conn_store(conn, err);
+    for (size_t i = 0; status == HF_OK && i < tables->count; i++)
+        if (tables->tables[i].as->policy != HF_POLICY_NONE)
+            status = lock_register_one(conn, tables->tables[i].as, tables->tables[i].type, err);
+    return status;
+}
+
+/* ---- saving ---- */
+
+static bool lock_saves(const hf_record *record, bool added)
+{
+    const rec_table *table = record->table;
+    return record->moves && table->parent == NULL && record->added == added &&
+           (table->stored || (rec_locks_to_edit(table) && !added));
+}
+
+static void lock_fill(const rec_work *work, hf_op *op, const hf_record *record, bool added)
+{
+    const hf_unit *unit = work->unit;
+    op->type = record->table->type;
+    op->id = added ? record->coming_id : record->id;
+    op->gone = record->removed;
+    if (unit->session != NULL)
+        op->session = hf_session_credentials(unit->session);
+    else
+        op->user = unit->user;
+    if (!record->table->stored)
+        return;
+    op->version = record->version;
+    op->absent = record->version == 0;
+}
+
+/* Without a session nobody can hold what the policy wants. */
+static hf_status lock_refuse(const rec_work *work, const hf_record *record, hf_error *err)
+{
+    char name[HF_RESOURCE_SIZE];
+    rec_record_name(record, name);
+    return work->unit->session != NULL || !rec_locks_to_edit(record->table)
+               ? HF_OK
+               : hf_fail(err, HF_NOT_HELD,
+                         "%s is edited without a lock, which its policy %s wants; open the unit "
+                         "with a session and edit it by hf_unit_edit.",
+                         name, hf_policy_name(record->table->as->policy));
+}
+
+hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
+{
+    hf_record *saved[HF_BATCH_OPS_MAX];
+    size_t count = 0;
+    hf_op *last = NULL;
+    hf_status status = HF_OK;
+    for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next) {
+        if (!lock_saves(it, added))
+            continue;
+        if (count == HF_SET_MAX)
+            return hf_fail(err, HF_TOO_LARGE, "A unit saves %d resources at most.", HF_SET_MAX);
+        status = lock_refuse(work, it, err);
+        if (status == HF_OK && count == 0)
+            status = lock_begin(work->conn, err);
+        if (status != HF_OK)
+            return status;
+        last = hf_batch_add(work->conn->batch, HF_OP_SAVE);
+        lock_fill(work, last, it, added);
+        last->linked = true;
+        saved[count++] = it;
+    }
+    if (count == 0)
+        return HF_OK;
+    last->linked = false;
+    status = lock_run(work->conn, err);
+    for (size_t i = 0; status == HF_OK && i < count; i++) {
+        const hf_answer *answer = &hf_batch_op(work->conn->batch, i)->answer;
+        if (answer->versions_count > 0 && saved[i]->table->stored) {
+            saved[i]->coming_version = answer->versions[0].number;
+            status = rec_version_keep(&work->unit->arena, answer->versions, &saved[i]->coming_saved,
+                                      err);
+        }
+    }
+    return status;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Premises: what a unit relies on without changing it. A plain read pins nothing on a server, at
+ * hardly any level: rows are read with a shared lock; what is not there is kept out by gap locks
+ * (MariaDB, MySQL at REPEATABLE READ), by a lock on the table (PostgreSQL), by being the only
+ * writer (SQLite). */
+#include "record/inside.h"
+
+#include "base/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PREMISE_ROWS_MAX = 10000 };
+
+static bool premise_needs_gaps(const rec_reliance *on)
+{
+    return on->kind == HF_RELY_ABSENT || on->kind == HF_RELY_RESULT;
+}
+
+bool rec_premises_need_gaps(const hf_unit *unit)
+{
+    for (const rec_reliance *on = unit->reliances; on != NULL; on = on->next)
+        if (premise_needs_gaps(on))
+            return true;
+    return false;
+}
+
+/* ---- what rows look like ---- */
+
+static void premise_add(hf_buffer *text, const rec_table *table, const hf_field *values)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->columns[i].quiet)
+            continue;
+        hf_buffer piece = {0};
+        rec_field_print(&piece, &values[i]);
+        hf_buffer_print(text, "%d:%zu:", (int)values[i].kind, piece.size);
+        if (piece.size > 0)
+            hf_buffer_add(text, piece.text, piece.size);
+        text->failed |= piece.failed;
+        hf_buffer_done(&piece);
+    }
+}
+
+static int premise_order(const void *a, const void *b)
+{
+    return memcmp(a, b, 32);
+}
+
+/* Of rows in any order: the digest of their sorted digests. */
+static hf_status premise_digest(rec_conn *conn, const rec_reliance *on, rec_lock lock,
+                                hf_arena *arena, unsigned char out[32], hf_error *err)
+{
+    hf_field **rows = NULL;
+    size_t count = 0;
+    hf_status status = rec_select_many(conn, on->table, on->where, on->args, on->count, lock,
+                                       PREMISE_ROWS_MAX, arena, &rows, &count, err);
+    unsigned char *digests = status == HF_OK ? hf_arena_alloc(arena, 32 * count + 32) : NULL;
+    if (status == HF_OK && digests == NULL)
+        return hf_fail_memory(err);
+    for (size_t i = 0; status == HF_OK && i < count; i++) {
+        hf_buffer text = {0};
+        premise_add(&text, on->table, rows[i]);
+        if (text.failed || !hf_sha256(text.text, text.size, digests + 32 * i))
+            status = hf_fail_memory(err);
+        hf_buffer_done(&text);
+    }
+    if (status != HF_OK)
+        return status;
+    qsort(digests, count, 32, premise_order);
+    return hf_sha256(digests, 32 * count, out) ? HF_OK : hf_fail_memory(err);
+}
+
+/* ---- relying ---- */
+
+static hf_status premise_copy(hf_unit *unit, const hf_reliance *from, rec_reliance *on,
+                              hf_error *err)
+{
+    hf_arena *arena = &unit->arena;
+    bool good = true;
+    on->kind = from->kind;
+    on->count = from->count;
+    if (from->where != NULL)
+        good = (on->where = hf_arena_text(arena, hf_slice_of(from->where))) != NULL;
+    if (from->why != NULL)
+        good = good && (on->why = hf_arena_text(arena, hf_slice_of(from->why))) != NULL;
+    good = good && (on->args = hf_arena_alloc(arena, (on->count + 1) * sizeof *on->args)) != NULL;
+    for (size_t i = 0; good && i < on->count; i++) {
+        hf_field arg = from->args[i];
+        if (arg.kind == HF_FIELD_TEXT && arg.size == SIZE_MAX)
+            arg.size = strlen(arg.text);
+        good = rec_report_copy(arena, &arg, &on->args[i]);
+    }
+    return good ? HF_OK : hf_fail_memory(err);
+}
+
+static hf_status premise_name(hf_unit *unit, const hf_reliance *from, rec_reliance *on,
+                              hf_error *err)
+{
+    if (from->kind != HF_RELY_RESULT)
+        return rec_key_parse(unit->tables, from->resource, &unit->arena, &on->table, on->key,
+                             on->id, err);
+    on->table = rec_table_named(unit->tables, from->resource);
+    return on->table != NULL ? HF_OK
+                             : hf_fail(err, HF_INVALID, "There is no table %s here.",
+                                       from->resource == NULL ? "" : from->resource);
+}
+
+/* What is to stay as it is has to be read now. */
+static hf_status premise_read(hf_unit *unit, rec_reliance *on, hf_error *err)
+{
+    rec_conn *conn = NULL;
+    hf_arena arena = {0};
+    hf_status status = rec_conn_take(unit->tables, &conn, err);
+    if (status == HF_OK && on->kind == HF_RELY_UNCHANGED)
+        status = rec_load(conn, unit, on->table, on->key, on->id, false, &on->record, err);
+    if (status == HF_OK && on->kind == HF_RELY_RESULT)
+        status = premise_digest(conn, on, REC_PLAIN, &arena, on->digest, err);
+    rec_conn_give(conn);
+    hf_arena_done(&arena);
+    return status;
+}
+
+hf_status hf_unit_rely(hf_unit *unit, const hf_reliance *from, hf_error *err)
+{
+    if (from == NULL || from->kind < HF_RELY_UNCHANGED || from->kind > HF_RELY_RESULT ||
+        (from->count > 0 && from->args == NULL))
+        return hf_fail(err, HF_INVALID, "The premise makes no sense.");
+    if (from->kind == HF_RELY_WHERE && from->where == NULL)
+        return hf_fail(err, HF_INVALID, "The premise on %s has no condition.",
+                       from->resource == NULL ? "a record" : from->resource);
+    rec_reliance *on = hf_arena_alloc(&unit->arena, sizeof *on);
+    if (on == NULL)
+        return hf_fail_memory(err);
+    hf_status status = premise_name(unit, from, on, err);
+    if (status == HF_OK)
+        status = premise_copy(unit, from, on, err);
+    if (status == HF_OK)
+        status = premise_read(unit, on, err);
+    if (status == HF_OK) {
+        on->next = unit->reliances;
+        unit->reliances = on;
+    }
+    return status;
+}
+
+/* ---- checking ---- */
+
+static hf_status premise_broken(rec_work *work, const rec_reliance *on, hf_error *err)
+{
+    char name[HF_RESOURCE_SIZE + 32] = "", why[HF_MESSAGE_SIZE];
+    static const char *const words[] = {
+        [HF_RELY_UNCHANGED] = "has been changed or deleted",
+        [HF_RELY_PRESENT] = "is no longer there",
+        [HF_RELY_ABSENT] = "is there by now",
+        [HF_RELY_WHERE] = "no longer fits, or is gone",
+        [HF_RELY_RESULT] = "has other rows by now",
+    };
+    if (on->kind == HF_RELY_RESULT)
+        snprintf(name, sizeof name, "%s", on->table->type);
+    else
+        snprintf(name, sizeof name, "%s/%s", on->table->type, on->id);
+    if (on->why != NULL)
+        snprintf(why, sizeof why, "%s", on->why);
+    else
+        snprintf(why, sizeof why, "%s, on which this work relies, %s.", name, words[on->kind]);
+    hf_clash *conflict = rec_report_add(work->report, HF_CLASH_PREMISE, name);
+    if (conflict == NULL)
+        return hf_fail_memory(err);
+    rec_report_sentence(conflict, why);
+    if (on->record != NULL) {
+        conflict->expected = on->record->version;
+        conflict->actual = on->record->theirs_version;
+    }
+    return HF_OK;
+}
+
+static hf_status premise_unchanged(rec_work *work, rec_reliance *on, rec_lock lock, bool *holds,
+                                   hf_error *err)
+{
+    hf_record *record = rec_record_root(on->record);
+    const rec_table *table = record->table;
+    hf_field key[REC_KEY_MAX], *values = NULL;
+    hf_version version = {0};
+    if (record->read && record->moves) { /* written by this unit: compared as such */
+        *holds = true;
+        return HF_OK;
+    }
+    rec_key_of(table, record->base, key);
+    hf_status status =
+        rec_select_one(work->conn, table, key, lock, work->arena, &values, holds, err);
+    if (status != HF_OK || !*holds)
+        return status;
+    if (table->version >= 0) {
+        on->record->theirs_version = values[table->version].number;
+        *holds = values[table->version].number == record->version;
+    } else if (table->stored) {
+        status = rec_lock_version(work->conn, table, record->id, &version, err);
+        *holds = version.number == record->version;
+    } else
+        for (size_t i = 0; i < table->count; i++)
+            *holds = *holds && (table->columns[i].quiet || rec_same(&values[i], &record->base[i]));
+    return status;
+}
+
+static hf_status premise_where(rec_work *work, const rec_reliance *on, rec_lock lock, bool *holds,
+                               hf_error *err)
+{
+    hf_buffer sql = {0};
+    hf_stmt *stmt = NULL;
+    const rec_table *table = on->table;
+    hf_tables *tables = work->conn->tables;
+    hf_buffer_print(&sql, "SELECT 1 FROM %s WHERE %s AND (", table->quoted, table->by_key);
+    rec_where(tables, &sql, on->where, table->key_count);
+    hf_buffer_print(&sql, ")%s", rec_lock_words(tables, lock));
+    hf_status status =
+        sql.failed ? hf_fail_memory(err) : rec_conn_statement(work->conn, sql.text, &stmt, err);
+    hf_buffer_done(&sql);
+    if (status != HF_OK)
+        return status;
+    for (size_t i = 0; i < table->key_count; i++)
+        rec_bind(tables, &table->columns[table->key[i]], stmt, (int)i + 1, &on->key[i],
+                 work->arena);
+    for (size_t i = 0; i < on->count; i++)
+        rec_bind(tables, NULL, stmt, (int)(table->key_count + i) + 1, &on->args[i], work->arena);
+    status = hf_stmt_step(stmt, holds, err);
+    hf_stmt_reset(stmt);
+    return status;
+}
+
+hf_status rec_premise_check(rec_work *work, rec_reliance *on, bool locking, hf_error *err)
+{
+    rec_lock lock = locking ? REC_SHARE : REC_PLAIN;
+    hf_field *values = NULL;
+    bool holds = true;
+    hf_status status = HF_OK;
+    unsigned char digest[32];
+    switch (on->kind) {
+    case HF_RELY_UNCHANGED:
+        status = premise_unchanged(work, on, lock, &holds, err);
+        break;
+    case HF_RELY_PRESENT:
+    case HF_RELY_ABSENT:
+        status =
+            rec_select_one(work->conn, on->table, on->key, lock, work->arena, &values, &holds, err);
+        holds = holds == (on->kind == HF_RELY_PRESENT);
+        break;
+    case HF_RELY_WHERE:
+        status = premise_where(work, on, lock, &holds, err);
+        break;
+    case HF_RELY_RESULT:
+        status = premise_digest(work->conn, on, lock, work->arena, digest, err);
+        holds = status == HF_OK && memcmp(digest, on->digest, sizeof digest) == 0;
+        break;
+    }
+    return status == HF_OK && !holds ? premise_broken(work, on, err) : status;
+}
+
+/* ---- before the first read ---- */
+
+static bool premise_writes(const rec_work *work, const rec_table *table)
+{
+    for (size_t i = 0; i < work->writes_count; i++)
+        if (work->writes[i]->table == table)
+            return true;
+    return false;
+}
+
+/* PostgreSQL: the tables, in the order of their types, before any snapshot is taken. */
+hf_status rec_premise_begin(rec_work *work, hf_error *err)
+{
+    hf_tables *tables = work->conn->tables;
+    hf_status status = HF_OK;
+    const char *done = "";
+    while (status == HF_OK && tables->dialect == REC_POSTGRES) {
+        const rec_table *next = NULL;
+        for (rec_reliance *on = work->unit->reliances; on != NULL; on = on->next)
+            if (premise_needs_gaps(on) && strcmp(on->table->type, done) > 0 &&
+                (next == NULL || strcmp(on->table->type, next->type) < 0))
+                next = on->table;
+        if (next == NULL)
+            break;
+        hf_buffer sql = {0};
+        hf_buffer_print(&sql, "LOCK TABLE %s IN %s MODE", next->quoted,
+                        premise_writes(work, next) ? "SHARE ROW EXCLUSIVE" : "SHARE");
+        status = sql.failed ? hf_fail_memory(err) : hf_db_run(work->conn->db, sql.text, err);
+        hf_buffer_done(&sql);
+        done = next->type;
+    }
+    return status;
+}

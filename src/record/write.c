@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing one record: INSERT, UPDATE or DELETE, with its version in the condition. What it found is
+ * counted: a row that was not found was changed or deleted by someone else. */
+#include "record/inside.h"
+
+#include "record/write.h"
+
+#include <stdio.h>
+
+/* The values of a statement, in the order of its parameters; column NULL: as it is. */
+typedef struct write_text {
+    hf_tables *tables;
+    hf_buffer sql;
+    const rec_column *columns[2 * REC_COLUMNS_MAX];
+    const hf_field *values[2 * REC_COLUMNS_MAX];
+    int count;
+} write_text;
+
+static void write_param(write_text *text, const rec_column *column, const hf_field *value)
+{
+    text->columns[text->count] = column;
+    text->values[text->count] = value;
+    hf_buffer_print(&text->sql, "%s%d", text->tables->places, ++text->count);
+}
+
+/* The database's time, as this column keeps it. */
+const char *rec_write_clock(const hf_tables *tables, const rec_column *column)
+{
+    static const char *const words[3][3] = {
+        [REC_SQLITE] = {"strftime('%Y-%m-%d %H:%M:%f', 'now')",
+                        "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+                        "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"},
+        [REC_POSTGRES] = {"clock_timestamp()",
+                          "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+                          "to_char(clock_timestamp() AT TIME ZONE 'UTC', "
+                          "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"},
+        [REC_MYSQL] = {"UTC_TIMESTAMP(6)", "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)",
+                       "DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%fZ')"},
+    };
+    if (tables->dialect == REC_POSTGRES && column->holds == REC_STAMP)
+        return "clock_timestamp() AT TIME ZONE 'UTC'";
+    int kind = column->holds == REC_INT ? 1 : column->holds == REC_TEXT ? 2 : 0;
+    return words[tables->dialect][kind];
+}
+
+static void write_by_key(write_text *text, const hf_record *record)
+{
+    const rec_table *table = record->table;
+    for (size_t i = 0; i < table->key_count; i++) {
+        const rec_column *column = &table->columns[table->key[i]];
+        hf_buffer_print(&text->sql, "%s%s = ", i == 0 ? " WHERE " : " AND ", column->quoted);
+        write_param(text, column, &record->base[table->key[i]]);
+    }
+}
+
+static void write_version_is(write_text *text, const hf_record *record)
+{
+    const rec_table *table = record->table;
+    if (table->version < 0 || !record->moves)
+        return;
+    const rec_column *column = &table->columns[table->version];
+    hf_buffer_print(&text->sql, " AND %s = ", column->quoted);
+    write_param(text, column, &record->base[table->version]);
+}
+
+static void write_returning(write_text *text, const rec_table *table, bool key_only)
+{
+    for (size_t i = 0; i < (key_only ? table->key_count : table->count); i++)
+        hf_buffer_print(&text->sql, "%s%s", i == 0 ? " RETURNING " : ", ",
+                        table->columns[key_only ? table->key[i] : i].read);
+}
+
+/* ---- running ---- */
+
+/* What the database refuses is the program's mistake, or another row's fault. */
+static hf_status write_refused(rec_work *work, const hf_record *record, hf_status status,
+                               hf_error *err)
+{
+    char name[HF_RESOURCE_SIZE], why[HF_MESSAGE_SIZE];
+    hf_failure failure = hf_db_failure(work->conn->db);
+    if (failure == HF_FAILURE_DUPLICATE) {
+        rec_record_name(record, name);
+        snprintf(why, sizeof why,
+                 "A record of %s with the same key, or the same value where there may be one, is "
+                 "there already.",
+                 record->table->type);
+        hf_clash *conflict = rec_report_add(work->report, HF_CLASH_THERE,
+                                            name[0] == '\0' ? record->table->type : name);
+        if (conflict == NULL)
+            return hf_fail_memory(err);
+        rec_report_sentence(conflict, why);
+        return HF_STALE;
+    }
+    if (status != HF_INTERNAL || failure != HF_FAILURE_OTHER || err == NULL)
+        return status;
+    memcpy(why, err->message, sizeof why);
+    return hf_fail(err, HF_INVALID, "The database refuses a value of %s. %.1200s",
+                   record->table->name, why);
+}
+
+static hf_status write_begin(rec_work *work, write_text *text, hf_stmt **out, hf_error *err)
+{
+    hf_status status = text->sql.failed ? hf_fail_memory(err)
+                                        : rec_conn_statement(work->conn, text->sql.text, out, err);
+    for (int i = 0; status == HF_OK && i < text->count; i++)
+        if (!rec_bind(text->tables, text->columns[i], *out, i + 1, text->values[i],
+                      &work->unit->arena))
+            status = hf_fail_memory(err);
+    return status;
+}
+
+/* ---- inserting ---- */
+
+static const hf_field *write_link(const hf_record *record, size_t column)
+{
+    const rec_table *table = record->table;
+    for (size_t i = 0; table->parent != NULL && i < table->parent->key_count; i++)
+        if (table->link[i] == column) {
+            const hf_record *parent = record->parent;
+            return &(parent->coming != NULL ? parent->coming : parent->now)[table->parent->key[i]];
+        }
+    return NULL;
+}
+
+static void write_insert_text(rec_work *work, write_text *text, const hf_record *record,
+                              const hf_field *one, const hf_field *user)
+{
+    const rec_table *table = record->table;
+    hf_buffer list = {0};
+    bool any = false;
+    hf_buffer_print(&text->sql, "INSERT INTO %s (", table->quoted);
+    for (size_t i = 0; i < table->count; i++) {
+        int at = (int)i;
+        const rec_column *column = &table->columns[i];
+        const hf_field *link = write_link(record, i);
+        bool when = at == table->at || at == table->made_at;
+        bool who = at == table->by || at == table->made_by;
+        if (!when && !who && at != table->version && link == NULL && !record->set[i])
+            continue;
+        hf_buffer_print(&text->sql, "%s%s", any ? ", " : "", column->quoted);
+        hf_buffer_print(&list, "%s", any ? ", " : "");
+        if (when)
+            hf_buffer_print(&list, "%s", rec_write_clock(text->tables, column));
+        else {
+            text->columns[text->count] = column;
+            text->values[text->count] = who                    ? user
+                                        : at == table->version ? one
+                                        : link != NULL         ? link
+                                                               : &record->now[i];
+            hf_buffer_print(&list, "%s%d", text->tables->places, ++text->count);
+        }
+        any = true;
+    }
+    if (any)
+        hf_buffer_print(&text->sql, ") VALUES (%s)", list.text);
+    else if (text->tables->dialect == REC_MYSQL)
+        hf_buffer_print(&text->sql, ") VALUES ()");
+    else {
+        text->sql.size = 0;
+        hf_buffer_print(&text->sql, "INSERT INTO %s DEFAULT VALUES", table->quoted);
+    }
+    text->sql.failed |= list.failed;
+    hf_buffer_done(&list);
+    if (work->conn->tables->kind != HF_DB_MYSQL)
+        write_returning(text, table, true);
+}
+
+/* The key of the row just made. */
+static hf_status write_made_key(rec_work *work, const hf_record *record, hf_stmt *stmt,
+                                hf_field *key, hf_error *err)
+{
+    const rec_table *table = record->table;
+    hf_tables *tables = work->conn->tables;
+    hf_status status = HF_OK;
+    for (size_t i = 0; status == HF_OK && i < table->key_count; i++) {
+        const hf_field *link = write_link(record, table->key[i]);
+        if (tables->kind != HF_DB_MYSQL)
+            status = rec_read_field(tables, table, &table->columns[table->key[i]], stmt, (int)i,
+                                    &work->unit->arena, &key[i], err);
+        else if (link != NULL)
+            key[i] = *link;
+        else if (record->set[table->key[i]])
+            key[i] = record->now[table->key[i]];
+        else
+            key[i] = HF_NUMBER(hf_stmt_made_key(stmt));
+    }
+    return status;
+}
+
+static hf_status write_insert(rec_work *work, hf_record *record, hf_error *err)
+{
+    const rec_table *table = record->table;
+    hf_field one = HF_NUMBER(1), user = HF_TEXT(work->unit->user), key[REC_KEY_MAX];
+    write_text text = {.tables = work->conn->tables};
+    hf_stmt *stmt = NULL;
+    bool row = false, there = false;
+    user.size = strlen(user.text);
+    write_insert_text(work, &text, record, &one, &user);
+    hf_status status = write_begin(work, &text, &stmt, err);
+    hf_buffer_done(&text.sql);
+    if (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) != HF_OK)
+        status = write_refused(work, record, status, err);
+    if (status == HF_OK)
+        status = write_made_key(work, record, stmt, key, err);
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
+    if (status == HF_OK)
+        status = rec_select_one(work->conn, table, key, REC_PLAIN, &work->unit->arena,
+                                &record->coming, &there, err);
+    if (status == HF_OK && !there)
+        return hf_fail(err, HF_INVALID, "A new row of %s is not there after it was inserted.",
+                       table->name);
+    char id[HF_ID_SIZE];
+    if (status == HF_OK)
+        status = rec_key_format(table, record->coming, id, err);
+    if (status == HF_OK &&
+        (record->coming_id = hf_arena_text(&work->unit->arena, hf_slice_of(id))) == NULL)
+        status = hf_fail_memory(err);
+    record->coming_version = table->version >= 0 ? 1 : record->coming_version;
+    return status;
+}
+
+/* ---- updating ---- */
+
+bool rec_write_reads_back(const hf_record *record)
+{
+    const rec_table *table = record->table;
+    if (table->as->compare != HF_COMPARE_VERSION || (record->moves && table->at >= 0))
+        return true;
+    for (size_t i = 0; i < table->count; i++)
+        if ((record->set[i] && table->columns[i].lossy) || table->columns[i].generated)
+            return true;
+    return false;
+}
+
+static void write_update_text(write_text *text, const hf_record *record, const hf_field *user)
+{
+    const rec_table *table = record->table;
+    const char *comma = " SET ";
+    hf_buffer_print(&text->sql, "UPDATE %s", table->quoted);
+    for (size_t i = 0; i < table->count; i++) {
+        int at = (int)i;
+        const rec_column *column = &table->columns[i];
+        bool keeps = record->moves && (at == table->version || at == table->by || at == table->at);
+        if (!keeps && !record->set[i])
+            continue;
+        hf_buffer_print(&text->sql, "%s%s = ", comma, column->quoted);
+        comma = ", ";
+        if (at == table->version)
+            hf_buffer_print(&text->sql, "%s + 1", column->quoted);
+        else if (at == table->at)
+            hf_buffer_print(&text->sql, "%s", rec_write_clock(text->tables, column));
+        else
+            write_param(text, column, at == table->by ? user : &record->now[i]);
+    }
+    write_by_key(text, record);
+    write_version_is(text, record);
+}
+
+/* True: there is something to set; a root whose version is stored has no column that moves. */
+static bool write_has_set(const hf_record *record)
+{
+    const rec_table *table = record->table;
+    if (record->moves && (table->version >= 0 || table->by >= 0 || table->at >= 0))
+        return true;
+    for (size_t i = 0; i < table->count; i++)
+        if (record->set[i])
+            return true;
+    return false;
+}
+
+static hf_status write_read_row(rec_work *work, hf_record *record, hf_stmt *stmt, hf_error *err)
+{
+    const rec_table *table = record->table;
+    hf_status status = HF_OK;
+    record->coming = hf_arena_alloc(&work->unit->arena, table->count * sizeof *record->coming);
+    if (record->coming == NULL)
+        return hf_fail_memory(err);
+    for (size_t i = 0; status == HF_OK && i < table->count; i++)
+        status = rec_read_field(work->conn->tables, table, &table->columns[i], stmt, (int)i,
+                                &work->unit->arena, &record->coming[i], err);
+    return status;
+}
+
+static hf_status write_update(rec_work *work, hf_record *record, hf_error *err)
+{
+    const rec_table *table = record->table;
+    hf_tables *tables = work->conn->tables;
+    hf_field user = HF_TEXT(work->unit->user), key[REC_KEY_MAX];
+    write_text text = {.tables = tables};
+    hf_stmt *stmt = NULL;
+    bool back = rec_write_reads_back(record), row = false, found = false;
+    user.size = strlen(user.text);
+    if (!write_has_set(record))
+        return HF_OK;
+    write_update_text(&text, record, &user);
+    if (back && tables->dialect != REC_MYSQL)
+        write_returning(&text, table, false);
+    hf_status status = write_begin(work, &text, &stmt, err);
+    hf_buffer_done(&text.sql);
+    if (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) != HF_OK)
+        status = write_refused(work, record, status, err);
+    if (status == HF_OK && row)
+        status = write_read_row(work, record, stmt, err);
+    found = status == HF_OK &&
+            (row || (!(back && tables->dialect != REC_MYSQL) && hf_stmt_changed(stmt) > 0));
+    while (status == HF_OK && row) /* SQLite counts as done when all was stepped through */
+        status = hf_stmt_step(stmt, &row, err);
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
+    if (status == HF_OK && !found)
+        return HF_NOT_FOUND;
+    rec_key_of(table, record->base, key);
+    if (status == HF_OK && back && record->coming == NULL)
+        status = rec_select_one(work->conn, table, key, REC_PLAIN, &work->unit->arena,
+                                &record->coming, &found, err);
+    if (table->version >= 0)
+        record->coming_version = record->version + record->moves;
+    return status;
+}
+
+/* ---- deleting ---- */
+
+/* "link IN (SELECT key FROM parent WHERE ...)", down from the row that is deleted. */
+static void write_below(write_text *text, const hf_record *record, const rec_table *table)
+{
+    const rec_table *parent = table->parent;
+    if (parent == record->table) {
+        for (size_t i = 0; i < parent->key_count; i++) {
+            const rec_column *column = &table->columns[table->link[i]];
+            hf_buffer_print(&text->sql, "%s%s = ", i == 0 ? " WHERE " : " AND ", column->quoted);
+            write_param(text, column, &record->base[parent->key[i]]);
+        }
+        return;
+    }
+    hf_buffer_print(&text->sql, " WHERE (");
+    for (size_t i = 0; i < parent->key_count; i++)
+        hf_buffer_print(&text->sql, "%s%s", i == 0 ? "" : ", ",
+                        table->columns[table->link[i]].quoted);
+    hf_buffer_print(&text->sql, ") IN (SELECT ");
+    for (size_t i = 0; i < parent->key_count; i++)
+        hf_buffer_print(&text->sql, "%s%s", i == 0 ? "" : ", ",
+                        parent->columns[parent->key[i]].quoted);
+    hf_buffer_print(&text->sql, " FROM %s", parent->quoted);
+    write_below(text, record, parent);
+    hf_buffer_print(&text->sql, ")");
+}
+
+static bool write_is_below(const rec_table *table, const rec_table *above)
+{
+    for (table = table->parent; table != NULL; table = table->parent)
+        if (table == above)
+            return true;
+    return false;
+}
+
+bool rec_write_has_members(const hf_tables *tables, const rec_table *table)
+{
+    for (size_t i = 0; i < tables->count; i++)
+        if (write_is_below(&tables->tables[i], table))
+            return true;
+    return false;
+}
+
+static hf_status write_run(rec_work *work, write_text *text, const hf_record *record, bool *found,
+                           hf_error *err)
+{
+    hf_stmt *stmt = NULL;
+    bool row = false;
+    hf_status status = write_begin(work, text, &stmt, err);
+    hf_buffer_done(&text->sql);
+    if (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) != HF_OK)
+        status = write_refused(work, record, status, err);
+    *found = status == HF_OK && hf_stmt_changed(stmt) > 0;
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
+    return status;
+}
+
+/* All that is below it goes first, the lowest tables first. */
+static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_error *err)
+{
+    hf_tables *tables = work->conn->tables;
+    hf_status status = HF_OK;
+    bool found = false;
+    for (int rank = (int)tables->count; status == HF_OK && rank > 0; rank--)
+        for (size_t i = 0; status == HF_OK && i < tables->count; i++) {
+            const rec_table *table = &tables->tables[i];
+            if (table->rank != rank || !write_is_below(table, record->table))
+                continue;
+            write_text text = {.tables = tables};
+            hf_buffer_print(&text.sql, "DELETE FROM %s", table->quoted);
+            write_below(&text, record, table);
+            status = write_run(work, &text, record, &found, err);
+        }
+    return status;
+}
+
+static hf_status write_gone(rec_work *work, hf_record *record, hf_error *err)
+{
+    write_text text = {.tables = work->conn->tables};
+    bool found = false;
+    hf_status status = write_delete_below(work, record, err);
+    if (status != HF_OK)
+        return status;
+    hf_buffer_print(&text.sql, "DELETE FROM %s", record->table->quoted);
+    write_by_key(&text, record);
+    write_version_is(&text, record);
+    status = write_run(work, &text, record, &found, err);
+    return status == HF_OK && !found ? HF_NOT_FOUND : status;
+}
+
+hf_status rec_write(rec_work *work, hf_record *record, hf_error *err)
+{
+    return record->added     ? write_insert(work, record, err)
+           : record->removed ? write_gone(work, record, err)
+                             : write_update(work, record, err);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Bad input gets a sentence that says what is wrong, and nothing is changed. */
+#include "record/scene.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Opening with one table described otherwise. */
+static void bad_tables(scene *s, hf_table table, const char *part)
+{
+    hf_tables *records = NULL;
+    expect(HF_INVALID, hf_tables_open(s->url, &table, 1, NULL, &records, &s->err), s->err);
+    expect_contains(s->err.message, part);
+    expect_true(records == NULL);
+}
+
+static void a_description_that_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    hf_table good = *scene_table(s, "customer");
+    hf_table wrong = good;
+    wrong.name = "nowhere";
+    bad_tables(s, wrong, "There is no table nowhere");
+    wrong = good;
+    wrong.version = "missing";
+    bad_tables(s, wrong, "no column missing for its version");
+    wrong.version = "changed_at";
+    bad_tables(s, wrong, "can't be a version");
+    wrong.version = "visits";
+    bad_tables(s, wrong, "may be null");
+    wrong = good;
+    wrong.by = "visits";
+    bad_tables(s, wrong, "can't say who");
+    wrong = good;
+    wrong.at = "photo";
+    bad_tables(s, wrong, "can't say when");
+    wrong = good;
+    wrong.columns = (const hf_column[]){{.name = "colour"}, {0}};
+    bad_tables(s, wrong, "no column colour");
+    wrong = good;
+    wrong.parent = "nobody";
+    bad_tables(s, wrong, "The parent nobody");
+    wrong = good;
+    wrong.type = "Not/a type";
+    bad_tables(s, wrong, "can't be the type");
+    wrong.name = "x'; DROP TABLE y; --";
+    wrong.type = "x";
+    bad_tables(s, wrong, "There is no table");
+    hf_tables *records = NULL;
+    expect(HF_INVALID, hf_tables_open("memory:", &good, 1, NULL, &records, &s->err), s->err);
+    expect(HF_INVALID, hf_tables_open(s->url, NULL, 0, NULL, &records, &s->err), s->err);
+    hf_table both[] = {good, good};
+    expect(HF_INVALID, hf_tables_open(s->url, both, 2, NULL, &records, &s->err), s->err);
+    scene_close(s);
+}
+
+static void bad_sink(void *context, const char *text)
+{
+    strncat(context, text, 1000);
+}
+
+static void missing_columns_are_written_as_alter_statements(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    char sql[4096] = "";
+    hf_table table = {.name = scene_table(s, "book")->name,
+                      .type = "book",
+                      .version = "version",
+                      .by = "by_whom",
+                      .at = "at_time"};
+    hf_tables *records = NULL;
+    expect(HF_INVALID, hf_tables_open(s->url, &table, 1, NULL, &records, &s->err), s->err);
+    expect(HF_OK, hf_tables_sql(s->url, &table, 1, bad_sink, sql, &s->err), s->err);
+    expect_contains(sql, "ALTER TABLE ");
+    expect(HF_OK, hf_db_run(s->db, sql, &s->err), s->err);
+    sql[0] = '\0';
+    expect(HF_OK, hf_tables_sql(s->url, &table, 1, bad_sink, sql, &s->err), s->err);
+    expect_text(sql, "");
+    expect(HF_OK, hf_tables_open(s->url, &table, 1, NULL, &records, &s->err), s->err);
+    hf_tables_close(records);
+    scene_close(s);
+}
+
+static void a_record_that_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    hf_unit *unit = scene_unit(s, "alice"), *other = NULL;
+    hf_record *record = (hf_record *)s, **many = NULL;
+    static const struct {
+        const char *resource;
+        hf_status status;
+        const char *part;
+    } names[] = {
+        {"customer/42", HF_NOT_FOUND, "There is no customer/42."},
+        {"customer/x", HF_INVALID, "whole number"},
+        {"customer/042", HF_INVALID, "whole number"},
+        {"customer/99999999999999999999", HF_INVALID, "whole number"},
+        {"nobody/1", HF_INVALID, "No table here has the type nobody."},
+        {"customer", HF_INVALID, ""},
+        {"line/1", HF_INVALID, "2 columns"},
+        {"line/1,2,3", HF_INVALID, "2 columns"},
+        {"line/1,%zz", HF_INVALID, "2 columns"},
+        {NULL, HF_INVALID, "type/key"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        expect(names[i].status, hf_unit_find(unit, names[i].resource, &record, &s->err), s->err);
+        expect_contains(s->err.message, names[i].part);
+        expect_true(record == NULL);
+    }
+    const char *customers = scene_table(s, "customer")->name;
+    expect(HF_INVALID, hf_unit_select(unit, "nope", NULL, NULL, 0, &many, NULL, &s->err), s->err);
+    expect(HF_INVALID, hf_unit_select(unit, customers, "colour = 1", NULL, 0, &many, NULL, &s->err),
+           s->err);
+    expect(HF_INVALID, hf_unit_select(unit, customers, "id = ?1", NULL, 0, &many, NULL, &s->err),
+           s->err);
+    expect(HF_INVALID,
+           hf_unit_select(unit, customers, "1=1; DROP TABLE x", NULL, 0, &many, NULL, &s->err),
+           s->err);
+    expect(HF_INVALID, hf_unit_add(unit, customers, (hf_record *)s, &record, &s->err), s->err);
+    expect(HF_INVALID, hf_unit_add(unit, scene_table(s, "address")->name, NULL, &record, &s->err),
+           s->err);
+    expect(HF_INVALID, hf_unit_remove(unit, NULL, &s->err), s->err);
+    expect(HF_INVALID, hf_unit_open(s->records, &(hf_unit_options){0}, &other, &s->err), s->err);
+    expect(HF_INVALID, hf_unit_open(s->records, NULL, &other, &s->err), s->err);
+    expect(HF_INVALID, hf_unit_rely(unit, &(hf_reliance){.kind = 99}, &s->err), s->err);
+    hf_unit_free(unit);
+    scene_close(s);
+}
+
+static void a_value_that_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    scene_run(s, "INSERT INTO {n}_customer (id, name, visits) VALUES (1, 'x', 5);"
+                 "INSERT INTO {n}_address (id, customer_id, city) VALUES (1, 1, 'Bern')");
+    hf_unit *unit = scene_unit(s, "alice");
+    hf_record *customer = scene_find(unit, "customer/1"), *address = scene_find(unit, "address/1");
+    const struct {
+        hf_record *record;
+        const char *column;
+        hf_field value;
+        const char *part;
+    } values[] = {
+        {customer, "colour", HF_NUMBER(1), "no column colour"},
+        {customer, "id", HF_NUMBER(2), "the record's name"},
+        {customer, "version", HF_NUMBER(2), "kept by holdfast"},
+        {customer, "changed_by", HF_TEXT("me"), "kept by holdfast"},
+        {address, "customer_id", HF_NUMBER(2), "its aggregate"},
+        {customer, "name", HF_NULL, "can't be null"},
+        {customer, "name", HF_NUMBER(1), "takes text"},
+        {customer, "name", HF_TEXT("\xff"), "not UTF-8"},
+        {customer, "name", HF_BYTES("a", 1), "takes text"},
+        {customer, "visits", HF_TEXT("5"), "takes a whole number"},
+        {customer, "visits", HF_REAL(1.5), "takes a whole number"},
+        {customer, "ratio", HF_REAL(1.0 / 0.0), "finite"},
+        {customer, "born", HF_TEXT("2023-02-29"), "takes a date"},
+        {customer, "seen", HF_TEXT("yesterday"), "takes a timestamp"},
+        {customer, "seen", HF_TEXT("2026-11-18T14:02:07+01:00"), "takes a timestamp"},
+        {customer, "balance", HF_TEXT("1e3"), "takes a decimal"},
+        {customer, "photo", HF_TEXT("a"), "takes bytes"},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        expect(HF_INVALID,
+               hf_record_set(values[i].record, values[i].column, values[i].value, &s->err), s->err);
+        expect_contains(s->err.message, values[i].part);
+    }
+    if (!scene_place->own_file) { /* SQLite has one kind of number and no lengths */
+        expect(HF_INVALID, hf_record_set(customer, "visits", HF_NUMBER(1LL << 40), &s->err),
+               s->err);
+        expect(HF_INVALID,
+               hf_record_set(customer, "name", HF_TEXT("12345678901234567890123456789012345678901"),
+                             &s->err),
+               s->err);
+        scene_set(customer, "balance", HF_TEXT("123456789012"));
+        expect(HF_INVALID, hf_unit_commit(unit, NULL, &s->err), s->err);
+        expect_contains(s->err.message, "refuses a value");
+        scene_set(customer, "balance", HF_TEXT("12")); /* still usable */
+    }
+    scene_commit(unit);
+    expect_text(scene_value(s, "SELECT visits FROM {n}_customer"), "5");
+    hf_record *orphan = NULL;
+    expect(HF_OK, hf_unit_add(unit, scene_table(s, "address")->name, customer, &orphan, &s->err),
+           s->err);
+    expect(HF_INVALID, hf_unit_commit(unit, NULL, &s->err), s->err); /* its city is missing */
+    hf_unit_free(unit);
+    scene_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_description_that_does_not_fit_is_refused),
+        cmocka_unit_test(missing_columns_are_written_as_alter_statements),
+        cmocka_unit_test(a_record_that_makes_no_sense_is_refused),
+        cmocka_unit_test(a_value_that_does_not_fit_is_refused),
+    };
+    return scene_main(tests, sizeof tests / sizeof *tests);
+}

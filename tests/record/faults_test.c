@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections that are cut in the middle of a commit, and memory that runs out: it was done or it
+ * was not, committing again finds out, and nothing is saved twice or by half. */
+#include "record/scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/out_of_memory.h>
+#include <support/proxy.h>
+
+static void faults_rows(scene *s)
+{
+    scene_run(s, "DELETE FROM {n}_line; DELETE FROM {n}_doctor;"
+                 "INSERT INTO {n}_line (document, place, amount) VALUES (1, 'x', 1);"
+                 "INSERT INTO {n}_doctor (id, on_call) VALUES (1, 1)");
+}
+
+/* ---- cuts ---- */
+
+/* A value of the URL's query. */
+static void faults_part(const char *url, const char *name, char *out, size_t size)
+{
+    const char *at = strstr(url, name);
+    out[0] = '\0';
+    if (at != NULL)
+        snprintf(out, size, "%.*s", (int)strcspn(at + strlen(name), "&"), at + strlen(name));
+}
+
+/* The same database through a proxy. */
+static proxy *faults_proxy(const scene *s, char *url)
+{
+    char host[512], port[16], names[64], path[600];
+    proxy *between = NULL;
+    faults_part(s->url, "host=", host, sizeof host);
+    faults_part(s->url, "port=", port, sizeof port);
+    faults_part(s->url, "namespace=", names, sizeof names);
+    if (host[0] != '\0') {
+        snprintf(path, sizeof path, "%s/.s.PGSQL.%s", host, port);
+        between = proxy_start(path, 0);
+        snprintf(url, HF_URL_MAX, "postgres://postgres@127.0.0.1:%d/test?namespace=%s",
+                 proxy_port(between), names);
+    } else {
+        faults_part(s->url, "socket=", path, sizeof path);
+        between = proxy_start(path, 0);
+        snprintf(url, HF_URL_MAX, "mysql://root@127.0.0.1:%d/test?namespace=%s",
+                 proxy_port(between), names);
+    }
+    return between;
+}
+
+/* READ COMMITTED is no COMMIT: PostgreSQL's is known by its answer, MySQL's by its packet. */
+typedef struct cut {
+    proxy_way way;
+    const char *pattern;
+    proxy_when when;
+    bool both; /* two records: a transaction */
+} cut;
+
+static void faults_cut(scene *s, hf_tables *through, proxy *between, const cut *it)
+{
+    hf_unit *unit = NULL;
+    hf_error err;
+    faults_rows(s);
+    expect(HF_OK, hf_unit_open(through, &(hf_unit_options){.user = "Alice"}, &unit, &err), err);
+    scene_set(scene_find(unit, "line/1,x"), "amount", HF_NUMBER(2));
+    if (it->both)
+        scene_set(scene_find(unit, "doctor/1"), "on_call", HF_NUMBER(0));
+    size_t before = proxy_sprung(between);
+    proxy_cut_at(between, it->way, it->pattern, it->when);
+    hf_status status = hf_unit_commit(unit, NULL, &err);
+    expect_int(proxy_sprung(between), before + 1);
+    expect_status(HF_UNSURE, status, err.message);
+    proxy_cut_never(between);
+    expect(HF_OK, hf_unit_commit(unit, NULL, &err), err);
+    expect_text(scene_value(s, "SELECT amount FROM {n}_line"), "2");
+    expect_text(scene_value(s, "SELECT version FROM {n}_line"), "2"); /* once */
+    if (it->both)
+        expect_text(scene_value(s, "SELECT version FROM {n}_doctor"), "2");
+    scene_set(scene_find(unit, "line/1,x"), "amount", HF_NUMBER(3)); /* the work goes on */
+    scene_commit(unit);
+    hf_unit_free(unit);
+}
+
+static void a_cut_commit_is_settled_by_the_next(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    char url[HF_URL_MAX];
+    static const cut cuts[] = {
+        {PROXY_UP, "UPDATE", PROXY_AFTER, false},    {PROXY_UP, "UPDATE", PROXY_BEFORE, false},
+        {PROXY_UP, "\003COMMIT", PROXY_AFTER, true}, {PROXY_UP, "\003COMMIT", PROXY_BEFORE, true},
+        {PROXY_DOWN, "COMMIT", PROXY_BEFORE, true},
+    };
+    bool postgres = hf_db_kind_of(s->db) == HF_DB_POSTGRES;
+    for (size_t i = 0; !s->at->own_file && i < sizeof cuts / sizeof *cuts; i++) {
+        if (cuts[i].both && postgres != (cuts[i].way == PROXY_DOWN))
+            continue;
+        hf_tables *through = NULL;
+        proxy *between = faults_proxy(s, url);
+        expect(HF_OK, hf_tables_open(url, s->tables, s->count, NULL, &through, &s->err), s->err);
+        faults_cut(s, through, between, &cuts[i]);
+        hf_tables_close(through);
+        proxy_stop(between);
+    }
+    scene_close(s);
+}
+
+static void others_may_make_it_impossible_to_tell(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    char url[HF_URL_MAX];
+    hf_tables *through = NULL;
+    hf_unit *unit = NULL;
+    if (!s->at->own_file) {
+        proxy *between = faults_proxy(s, url);
+        faults_rows(s);
+        expect(HF_OK, hf_tables_open(url, s->tables, s->count, NULL, &through, &s->err), s->err);
+        expect(HF_OK, hf_unit_open(through, &(hf_unit_options){.user = "Alice"}, &unit, &s->err),
+               s->err);
+        scene_set(scene_find(unit, "line/1,x"), "amount", HF_NUMBER(2));
+        proxy_cut_at(between, PROXY_UP, "UPDATE", PROXY_AFTER);
+        expect(HF_UNSURE, hf_unit_commit(unit, NULL, &s->err), s->err);
+        proxy_cut_never(between);
+        scene_run(s, "UPDATE {n}_line SET amount = 9, version = version + 1");
+        hf_status status = hf_unit_commit(unit, NULL, &s->err);
+        expect_true(status == HF_UNSURE || status == HF_STALE); /* never told as done */
+        expect_text(scene_value(s, "SELECT amount FROM {n}_line"), "9");
+        hf_unit_free(unit);
+        hf_tables_close(through);
+        proxy_stop(between);
+    }
+    scene_close(s);
+}
+
+/* ---- memory ---- */
+
+/* One piece of work from the beginning; whatever it comes to. */
+static hf_status faults_work(scene *s, char **token)
+{
+    hf_unit *unit = NULL;
+    hf_record *line = NULL, *added = NULL;
+    hf_reliance on = {.kind = HF_RELY_PRESENT, .resource = "doctor/1"};
+    hf_status status =
+        hf_unit_open(s->records, &(hf_unit_options){.user = "Alice"}, &unit, &s->err);
+    if (status == HF_OK)
+        status = hf_unit_find(unit, "line/1,x", &line, &s->err);
+    if (status == HF_OK)
+        status = hf_record_set(line, "amount", HF_NUMBER(hf_record_get(line, "amount")->number + 1),
+                               &s->err);
+    if (status == HF_OK)
+        status = hf_unit_add(unit, scene_table(s, "customer")->name, NULL, &added, &s->err);
+    if (status == HF_OK)
+        status = hf_record_set(added, "name", HF_TEXT("New"), &s->err);
+    if (status == HF_OK)
+        status = hf_unit_rely(unit, &on, &s->err);
+    if (status == HF_OK)
+        status = hf_unit_export(unit, 1000000, token, &s->err);
+    if (status == HF_OK)
+        status = hf_unit_commit(unit, NULL, &s->err);
+    hf_unit_free(unit);
+    return status;
+}
+
+static void memory_that_runs_out_saves_nothing(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    faults_rows(s);
+    unsigned done = 0, failed = 0;
+    bool more = s->at->own_file;
+    for (unsigned n = 1; more; n++) {
+        char *token = NULL, wanted[16];
+        out_of_memory_begin(OF_LIBRARY, n, false);
+        hf_status status = faults_work(s, &token);
+        more = out_of_memory_end();
+        hf_json_free(token);
+        expect_true(status == HF_OK || status == HF_NO_MEMORY || status == HF_UNAVAILABLE);
+        done += status == HF_OK;
+        failed += status != HF_OK;
+        snprintf(wanted, sizeof wanted, "%u", done + 1);
+        expect_text(scene_value(s, "SELECT amount FROM {n}_line"), wanted);
+        expect_text(scene_value(s, "SELECT version FROM {n}_line"), wanted);
+        snprintf(wanted, sizeof wanted, "%u", done);
+        expect_text(scene_value(s, "SELECT count(*) FROM {n}_customer"), wanted);
+    }
+    expect_true(!s->at->own_file || (done > 0 && failed > 10));
+    scene_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cut_commit_is_settled_by_the_next),
+        cmocka_unit_test(others_may_make_it_impossible_to_tell),
+        cmocka_unit_test(memory_that_runs_out_saves_nothing),
+    };
+    return scene_main(tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* Schedules: sessions whose steps (read, write, commit) come in every order. No update is lost, and
+ * what a unit relies on stays so until it has committed. Each anomaly is back when its pin is left
+ * out, so the schedules do find it. */
+#include "record/scene.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 2 }; /* of a session: it reads, it commits */
+
+typedef struct player {
+    scene *s;
+    hf_unit *unit;
+    hf_record *mine;
+    int step;
+    hf_status status;
+} player;
+
+/* Every order in which the steps of `count` sessions can come, as digits. */
+static void schedules_each(int count, int left[], char *order, size_t size,
+                           void (*run)(void *context, const char *order), void *context)
+{
+    bool any = false;
+    for (int i = 0; i < count; i++) {
+        if (left[i] == 0)
+            continue;
+        any = true;
+        left[i]--;
+        order[size] = (char)('0' + i);
+        schedules_each(count, left, order, size + 1, run, context);
+        left[i]++;
+    }
+    order[size] = '\0';
+    if (!any)
+        run(context, order);
+}
+
+static hf_status schedules_commit(hf_unit *unit)
+{
+    hf_error err;
+    hf_status status = HF_RETRY;
+    for (int i = 0; i < 20 && (status == HF_RETRY || status == HF_BUSY); i++)
+        status = hf_unit_commit(unit, NULL, &err);
+    expect_true(status == HF_OK || status == HF_STALE);
+    return status;
+}
+
+/* ---- lost updates: each adds one ---- */
+
+typedef struct counting {
+    scene *s;
+    int players;
+    size_t schedules, refused;
+} counting;
+
+static void schedules_count(void *context, const char *order)
+{
+    counting *it = context;
+    player players[3] = {0};
+    int64_t done = 0;
+    scene_run(it->s, "UPDATE {n}_line SET amount = 0, version = 1");
+    for (const char *at = order; *at != '\0'; at++) {
+        player *p = &players[*at - '0'];
+        if (p->step++ == 0) {
+            p->unit = scene_unit(it->s, "someone");
+            p->mine = scene_find(p->unit, "line/1,x");
+        } else {
+            scene_set(p->mine, "amount", HF_NUMBER(hf_record_get(p->mine, "amount")->number + 1));
+            p->status = schedules_commit(p->unit);
+            done += p->status == HF_OK;
+            it->refused += p->status != HF_OK;
+        }
+    }
+    char wanted[24];
+    snprintf(wanted, sizeof wanted, "%d", (int)done);
+    expect_text(scene_value(it->s, "SELECT amount FROM {n}_line"), wanted);
+    expect_true(done >= 1);
+    for (int i = 0; i < it->players; i++)
+        hf_unit_free(players[i].unit);
+    it->schedules++;
+}
+
+static void no_update_is_lost_in_any_order(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    char order[16];
+    scene_run(s, "INSERT INTO {n}_line (document, place, amount) VALUES (1, 'x', 0)");
+    counting two = {s, 2, 0, 0}, three = {s, 3, 0, 0};
+    schedules_each(2, (int[]){STEPS, STEPS}, order, 0, schedules_count, &two);
+    schedules_each(3, (int[]){STEPS, STEPS, STEPS}, order, 0, schedules_count, &three);
+    expect_int(two.schedules, 6);
+    expect_int(three.schedules, 90);
+    expect_true(two.refused > 0 && three.refused > 0);
+    scene_close(s);
+}
+
+/* ---- write skew: each doctor goes off call if another is on call ---- */
+
+typedef struct skew {
+    scene *s;
+    hf_rely_kind kind;
+    bool pinned;
+    size_t broken; /* schedules after which nobody is on call */
+} skew;
+
+static void skew_rely(skew *it, player *p, int which)
+{
+    char other[16];
+    hf_error err;
+    snprintf(other, sizeof other, "doctor/%d", which == 0 ? 2 : 1);
+    hf_reliance on = {.kind = it->kind,
+                      .resource =
+                          it->kind == HF_RELY_RESULT ? scene_table(it->s, "doctor")->name : other,
+                      .where = it->kind == HF_RELY_UNCHANGED ? NULL : "on_call = ?1",
+                      .args = &HF_NUMBER(1),
+                      .count = it->kind == HF_RELY_UNCHANGED ? 0 : 1};
+    expect(HF_OK, hf_unit_rely(p->unit, &on, &err), err);
+}
+
+static void skew_play(void *context, const char *order)
+{
+    skew *it = context;
+    player players[2] = {0};
+    scene_run(it->s, "UPDATE {n}_doctor SET on_call = 1, version = 1");
+    for (const char *at = order; *at != '\0'; at++) {
+        int which = *at - '0';
+        player *p = &players[which];
+        char mine[16], other[16];
+        snprintf(mine, sizeof mine, "doctor/%d", which + 1);
+        snprintf(other, sizeof other, "doctor/%d", which == 0 ? 2 : 1);
+        if (p->step++ == 0) {
+            p->unit = scene_unit(it->s, "someone");
+            p->mine = scene_find(p->unit, mine);
+            bool on = hf_record_get(scene_find(p->unit, other), "on_call")->number == 1;
+            if (on)
+                scene_set(p->mine, "on_call", HF_NUMBER(0));
+            if (on && it->pinned)
+                skew_rely(it, p, which);
+        } else
+            p->status = schedules_commit(p->unit);
+    }
+    it->broken += strcmp(scene_value(it->s, "SELECT sum(on_call) FROM {n}_doctor"), "0") == 0;
+    hf_unit_free(players[0].unit);
+    hf_unit_free(players[1].unit);
+}
+
+static void write_skew_needs_a_premise_and_is_kept_out_by_it(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    char order[8];
+    static const hf_rely_kind kinds[] = {HF_RELY_UNCHANGED, HF_RELY_WHERE, HF_RELY_RESULT};
+    scene_run(s, "INSERT INTO {n}_doctor (id, on_call) VALUES (1, 1);"
+                 "INSERT INTO {n}_doctor (id, on_call) VALUES (2, 1)");
+    for (size_t i = 0; i < 3; i++) {
+        skew bare = {s, kinds[i], false, 0}, pinned = {s, kinds[i], true, 0};
+        schedules_each(2, (int[]){STEPS, STEPS}, order, 0, skew_play, &bare);
+        schedules_each(2, (int[]){STEPS, STEPS}, order, 0, skew_play, &pinned);
+        expect_true(bare.broken > 0);
+        expect_int(pinned.broken, 0);
+    }
+    scene_close(s);
+}
+
+/* ---- at the same time: both commit in threads of their own ---- */
+
+static void *skew_thread(void *context)
+{
+    player *p = context;
+    p->status = schedules_commit(p->unit);
+    return NULL;
+}
+
+static size_t skew_together(scene *s, hf_rely_kind kind, bool pinned, int rounds)
+{
+    size_t broken = 0;
+    for (int round = 0; round < rounds; round++) {
+        player players[2] = {0};
+        pthread_t threads[2];
+        skew it = {s, kind, pinned, 0};
+        scene_run(s, "UPDATE {n}_doctor SET on_call = 1, version = 1");
+        for (int i = 0; i < 2; i++) {
+            players[i].unit = scene_unit(s, "someone");
+            scene_set(scene_find(players[i].unit, i == 0 ? "doctor/1" : "doctor/2"), "on_call",
+                      HF_NUMBER(0));
+            if (pinned)
+                skew_rely(&it, &players[i], i);
+        }
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, skew_thread, &players[i]), 0);
+        for (int i = 0; i < 2; i++) {
+            pthread_join(threads[i], NULL);
+            hf_unit_free(players[i].unit);
+        }
+        broken += strcmp(scene_value(s, "SELECT sum(on_call) FROM {n}_doctor"), "0") == 0;
+        expect_true(pinned || broken == (size_t)round + 1);
+    }
+    return broken;
+}
+
+static void commits_at_the_same_time_keep_their_premises(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    scene_run(s, "INSERT INTO {n}_doctor (id, on_call) VALUES (1, 1);"
+                 "INSERT INTO {n}_doctor (id, on_call) VALUES (2, 1)");
+    expect_int(skew_together(s, HF_RELY_UNCHANGED, false, 1), 1);
+    expect_int(skew_together(s, HF_RELY_UNCHANGED, true, 10), 0);
+    expect_int(skew_together(s, HF_RELY_RESULT, true, 10), 0);
+    scene_close(s);
+}
+
+/* ---- what is not there ---- */
+
+typedef struct absence {
+    scene *s;
+    const char *code;
+    bool pinned;
+    hf_status status;
+    pthread_barrier_t *start;
+} absence;
+
+/* Adds a line if there is none of the other's name. */
+static void *absence_thread(void *context)
+{
+    absence *it = context;
+    hf_unit *unit = scene_unit(it->s, "someone");
+    hf_record *line = NULL;
+    hf_error err;
+    expect(HF_OK, hf_unit_add(unit, scene_table(it->s, "line")->name, NULL, &line, &err), err);
+    scene_set(line, "document", HF_NUMBER(9));
+    scene_set(line, "place", HF_TEXT(it->code));
+    scene_set(line, "amount", HF_NUMBER(1));
+    hf_reliance on = {.kind = HF_RELY_ABSENT,
+                      .resource = strcmp(it->code, "a") == 0 ? "line/9,b" : "line/9,a"};
+    if (it->pinned)
+        expect(HF_OK, hf_unit_rely(unit, &on, &err), err);
+    pthread_barrier_wait(it->start);
+    it->status = schedules_commit(unit);
+    hf_unit_free(unit);
+    return NULL;
+}
+
+static void what_is_not_there_stays_away_until_the_commit(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    pthread_barrier_t start;
+    pthread_barrier_init(&start, NULL, 2);
+    for (int round = 0; round < 8; round++) {
+        bool pinned = round > 0;
+        absence both[2] = {{s, "a", pinned, HF_OK, &start}, {s, "b", pinned, HF_OK, &start}};
+        pthread_t threads[2];
+        scene_run(s, "DELETE FROM {n}_line");
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, absence_thread, &both[i]), 0);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        expect_text(scene_value(s, "SELECT count(*) FROM {n}_line"), pinned ? "1" : "2");
+    }
+    pthread_barrier_destroy(&start);
+    scene_close(s);
+}
+
+/* ---- appends to one aggregate, with raw writers beside ---- */
+
+enum { APPENDERS = 16, APPENDS = 3 };
+
+typedef struct appender {
+    scene *s;
+    size_t done, refused;
+} appender;
+
+/* Adds an address; who is too late begins again with what is there by then. */
+static void *append_thread(void *context)
+{
+    appender *it = context;
+    hf_error err;
+    while (it->done < APPENDS) {
+        hf_unit *unit = scene_unit(it->s, "someone");
+        hf_record *address = NULL;
+        expect(HF_OK,
+               hf_unit_add(unit, scene_table(it->s, "address")->name,
+                           scene_find(unit, "customer/1"), &address, &err),
+               err);
+        scene_set(address, "city", HF_TEXT("Bern"));
+        if (schedules_commit(unit) == HF_OK)
+            it->done++;
+        else
+            it->refused++;
+        hf_unit_free(unit);
+    }
+    return NULL;
+}
+
+static void appends_of_many_are_all_there_and_count(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    appender all[APPENDERS] = {0};
+    pthread_t threads[APPENDERS];
+    char wanted[24];
+    int raw = 0;
+    scene_run(s, "INSERT INTO {n}_customer (id, name, visits) VALUES (1, 'x', 0)");
+    hf_db_patience(s->db, 10 * HF_DB_BUSY_US);
+    for (int i = 0; i < APPENDERS; i++) {
+        all[i].s = s;
+        assert_int_equal(pthread_create(&threads[i], NULL, append_thread, &all[i]), 0);
+    }
+    for (; raw < 5; raw++)
+        scene_run(s, "UPDATE {n}_customer SET visits = visits + 1, version = version + 1");
+    for (int i = 0; i < APPENDERS; i++)
+        pthread_join(threads[i], NULL);
+    snprintf(wanted, sizeof wanted, "%d", APPENDERS * APPENDS);
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_address"), wanted);
+    snprintf(wanted, sizeof wanted, "%d", 1 + APPENDERS * APPENDS + raw);
+    expect_text(scene_value(s, "SELECT version FROM {n}_customer"), wanted);
+    snprintf(wanted, sizeof wanted, "%d", raw);
+    expect_text(scene_value(s, "SELECT visits FROM {n}_customer"), wanted);
+    scene_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_update_is_lost_in_any_order),
+        cmocka_unit_test(write_skew_needs_a_premise_and_is_kept_out_by_it),
+        cmocka_unit_test(commits_at_the_same_time_keep_their_premises),
+        cmocka_unit_test(what_is_not_there_stays_away_until_the_commit),
+        cmocka_unit_test(appends_of_many_are_all_there_and_count),
+    };
+    return scene_main(tests, sizeof tests / sizeof *tests);
+}
