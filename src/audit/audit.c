@@ -78,8 +78,9 @@ void audit_found(audit_run *run, const audit_rule *rule, const audit_finding *at
                  const char *format, ...)
 {
     va_list arguments;
-    for (size_t i = 0; i < run->findings_count; i++) /* one place, one finding of a rule */
-        if (run->findings[i].rule == rule && run->findings[i].place.file == at->place.file &&
+    /* One place, one finding of a rule; a rule's findings stand together. */
+    for (size_t i = run->findings_count; i-- > 0 && run->findings[i].rule == rule;)
+        if (run->findings[i].place.file == at->place.file &&
             run->findings[i].place.line == at->place.line &&
             hf_slice_equal(run->findings[i].table, at->table))
             return;
@@ -133,10 +134,12 @@ hf_slice audit_bound_write(const audit_statement *statement)
 bool audit_beside(const audit_run *run, const audit_statement *statement,
                   bool (*test)(const audit_statement *other, const audit_statement *one))
 {
-    for (size_t i = 0; i < run->statements_count; i++) {
+    if (statement->fact->file >= run->files.count || statement->seen != NULL)
+        return false;
+    audit_span span = run->statements_of[statement->fact->file];
+    for (size_t i = span.from; i < span.end; i++) {
         const audit_statement *other = &run->statements[i];
-        if (other != statement && other->place.file == statement->place.file &&
-            other->fact->scope == statement->fact->scope && statement->fact->scope != 0 &&
+        if (other != statement && audit_same_function(other->fact, statement->fact) &&
             test(other, statement))
             return true;
     }
@@ -278,6 +281,28 @@ static int audit_order(const void *a, const void *b)
     return one->place.line < two->place.line ? -1 : one->place.line > two->place.line;
 }
 
+/* Facts and statements stand in the order of the files: rules look at one file's alone. */
+static void audit_spans(audit_run *run)
+{
+    size_t size = (run->files.count + 1) * sizeof(audit_span);
+    run->facts_of = hf_arena_alloc(&run->arena, size);
+    run->statements_of = hf_arena_alloc(&run->arena, size);
+    if (run->facts_of == NULL || run->statements_of == NULL) {
+        run->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < run->facts.count; i++) {
+        audit_span *span = &run->facts_of[run->facts.items[i].file];
+        span->from = span->end == 0 ? i : span->from;
+        span->end = i + 1;
+    }
+    for (size_t i = 0; i < run->statements_count && run->statements[i].seen == NULL; i++) {
+        audit_span *span = &run->statements_of[run->statements[i].fact->file];
+        span->from = span->end == 0 ? i : span->from;
+        span->end = i + 1;
+    }
+}
+
 static void audit_judge(audit_run *run, const char *baseline)
 {
     for (const audit_rule *const *rule = audit_rules; *rule != NULL; rule++)
@@ -329,7 +354,11 @@ hf_status audit_run_all(const audit_options *options, audit_run *run, hf_error *
     if (status != HF_OK)
         return status;
     audit_join(run);
-    audit_judge(run, options->baseline);
+    audit_spans(run);
+    if (!run->failed) {
+        audit_judge(run, options->baseline);
+        audit_ask(run);
+    }
     return run->failed || run->schema.failed ? hf_fail_memory(err) : HF_OK;
 }
 

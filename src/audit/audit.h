@@ -53,6 +53,20 @@ typedef struct audit_finding {
     char fingerprint[33];
 } audit_finding;
 
+/* Something to ask, because code seldom shows it (questions.c). */
+typedef struct audit_question {
+    const char *name;  /* which of them */
+    const char *text;  /* the question */
+    audit_place place; /* what suggests it */
+} audit_question;
+
+enum { AUDIT_QUESTIONS_MAX = 32 };
+
+/* Facts, or statements, of one file: from, up to and without end. */
+typedef struct audit_span {
+    size_t from, end;
+} audit_span;
+
 struct audit_run {
     hf_arena arena;
     audit_files files;
@@ -62,6 +76,9 @@ struct audit_run {
     size_t statements_count, statements_room;
     audit_finding *findings;
     size_t findings_count, findings_room;
+    audit_span *facts_of, *statements_of; /* of each file */
+    audit_question questions[AUDIT_QUESTIONS_MAX];
+    size_t questions_count;
     const char *database; /* where --db was, for sentences; NULL: none */
     const char **notes;   /* what could not be looked at, and why */
     size_t notes_count;
@@ -105,6 +122,46 @@ hf_slice audit_bound_write(const audit_statement *statement);
 /* Whether some other statement of the same function makes `test` true. */
 bool audit_beside(const audit_run *run, const audit_statement *statement,
                   bool (*test)(const audit_statement *other, const audit_statement *one));
+
+/* ---- locks that a program takes (locking.c) ---- */
+
+/* Whether the fact takes a lock of a record: a call with the record's key, a row in a table of
+ * locks, an advisory lock. Not a mutex of threads. */
+bool audit_takes_lock(const audit_run *run, const audit_fact *fact);
+
+/* Whether it gives one back. */
+bool audit_gives_lock_back(const audit_fact *fact);
+
+/* Whether the call begins or ends a transaction. */
+bool audit_bounds_transaction(const audit_fact *fact);
+
+/* Whether the lock ends with a block: `with`, a callback, a resource of `try`; or its result is
+ * kept, and may be given back by it. */
+bool audit_lock_is_scoped(const audit_fact *fact);
+
+/* Whether a lock is taken (or, given back) in the function of `in` between two facts of it; NULL
+ * for `from`: since it began. */
+bool audit_locked_between(const audit_run *run, const audit_fact *in, const audit_fact *from,
+                          const audit_fact *to, bool back);
+
+/* Whether the call loads a record; whether it saves one. */
+bool audit_loads(const audit_fact *fact);
+bool audit_saves(const audit_fact *fact);
+
+/* The statement that the fact is; NULL: none, or it is not judged. */
+const audit_statement *audit_statement_of(const audit_run *run, const audit_fact *fact);
+
+/* UPDATE of one row, by one column that is compared with a value, and nothing else looked at. */
+bool audit_writes_blindly(const audit_statement *statement);
+
+/* Whether the SELECT answers a column that the UPDATE writes with a value from outside. */
+bool audit_reads_written(const audit_statement *select, const audit_statement *update);
+
+/* Whether two facts are in one function. */
+bool audit_same_function(const audit_fact *one, const audit_fact *other);
+
+/* Questions (questions.c). */
+void audit_ask(audit_run *run);
 
 /* ---- for mappings ---- */
 

@@ -14,11 +14,15 @@
 #define AUDIT_HOLE '\x01'
 
 typedef enum audit_fact_kind {
-    AUDIT_SQL,     /* text[0]: the statement, with holes */
-    AUDIT_CLASS,   /* text[0] its name, [1] what it extends, [2] annotations, decorators, comment */
-    AUDIT_FIELD,   /* text[0] its class, [1] name, [2] type, [3] annotations ..., [4] its value */
-    AUDIT_CALL,    /* text[0] what it is called on, [1] name, [2] arguments, [3] texts among them */
+    AUDIT_SQL,   /* text[0]: the statement, with holes */
+    AUDIT_CLASS, /* text[0] its name, [1] what it extends, [2] annotations, decorators, comment */
+    AUDIT_FIELD, /* text[0] its class, [1] name, [2] type, [3] annotations ..., [4] its value */
+    /* text[0] what it is called on, [1] name, [2] arguments, [3] the variable that is given its
+     * result. Named "=": a variable that held such a result is given something else. */
+    AUDIT_CALL,
     AUDIT_COMPARE, /* text[0] and [1] are compared in a condition, as they are written */
+    AUDIT_WORKERS, /* several processes: text[0] what says so, [1] folder below, [2] language */
+    AUDIT_FORM,    /* text[0]: a name in a form or template; empty: there is a form */
     AUDIT_SKIPPED, /* text[0]: why the file, or a part of it, was not read */
     AUDIT_KINDS
 } audit_fact_kind;
@@ -32,6 +36,10 @@ enum {
     AUDIT_MEASURED = 32,  /* the database executed it */
     AUDIT_GUARDED = 64,   /* inside a condition */
     AUDIT_ASSIGNED = 128, /* its result is given to something */
+    AUDIT_EACH = 256,     /* inside a loop over a collection */
+    AUDIT_SORTED = 512,   /* the function speaks of an order */
+    AUDIT_REFUSES = 1024, /* inside a condition that leads to a refusal */
+    AUDIT_GIVEN = 2048,   /* the function is given a version */
 };
 
 enum { AUDIT_TEXTS = 5 };

@@ -3,6 +3,7 @@
  * what was generated, not tests. */
 #include "audit/files.h"
 
+#include "audit/deploy.h"
 #include "audit/names.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -15,7 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES_DEPTH_MAX = 64 };
+enum {
+    FILES_DEPTH_MAX = 64,
+    FILES_BESIDE_MAX = 256 << 10, /* templates and deployment files that people write are smaller */
+};
 
 static audit_language files_language(const char *name)
 {
@@ -28,12 +32,16 @@ static audit_language files_language(const char *name)
         {".cjs", AUDIT_JAVASCRIPT}, {".jsx", AUDIT_TSX},       {".ts", AUDIT_TYPESCRIPT},
         {".mts", AUDIT_TYPESCRIPT}, {".tsx", AUDIT_TSX},       {".sql", AUDIT_SQL_FILE},
         {".ddl", AUDIT_SQL_FILE},   {".prisma", AUDIT_PRISMA}, {".xml", AUDIT_XML},
+        {".html", AUDIT_TEMPLATE},  {".erb", AUDIT_TEMPLATE},  {".jsp", AUDIT_TEMPLATE},
+        {".twig", AUDIT_TEMPLATE},  {".vue", AUDIT_TEMPLATE},  {".ftl", AUDIT_TEMPLATE},
+        {".hbs", AUDIT_TEMPLATE},   {".ejs", AUDIT_TEMPLATE},  {".j2", AUDIT_TEMPLATE},
+        {".haml", AUDIT_TEMPLATE},  {".slim", AUDIT_TEMPLATE}, {".svelte", AUDIT_TEMPLATE},
     };
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof *endings; i++)
         if (strcmp(dot, endings[i].ending) == 0)
             return endings[i].language;
-    return AUDIT_NO_LANGUAGE;
+    return audit_deploy_is(name) ? AUDIT_DEPLOYMENT : AUDIT_NO_LANGUAGE;
 }
 
 static bool files_is_foreign(const char *name)
@@ -82,13 +90,16 @@ static hf_status files_add_file(audit_files *files, const char *path, const stru
                                 hf_error *err)
 {
     audit_language language = files_language(path);
-    if (language == AUDIT_NO_LANGUAGE)
+    bool beside = language == AUDIT_TEMPLATE || language == AUDIT_DEPLOYMENT;
+    if (language == AUDIT_NO_LANGUAGE ||
+        (beside && (!S_ISREG(info->st_mode) || info->st_size > FILES_BESIDE_MAX)))
         return HF_OK;
     audit_file *file = files_push(files, path);
     if (file == NULL)
         return hf_fail_memory(err);
     size_t max = language == AUDIT_SQL_FILE ? AUDIT_SQL_FILE_MAX : AUDIT_FILE_MAX;
     file->language = language;
+    file->deploys = audit_deploy_is(path);
     file->size = (size_t)info->st_size;
     file->migration = audit_name_has(hf_slice_of(path), "migrate migration migrations changelog "
                                                         "changelogs upgrade upgrades seeds");

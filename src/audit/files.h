@@ -15,6 +15,7 @@ typedef struct audit_file {
     audit_language language;
     size_t size;
     bool migration;      /* runs once, alone: it declares, and is not judged */
+    bool deploys;        /* it may say how many processes are started (deploy.c) */
     const char *skipped; /* why it was not read; NULL: it was */
 } audit_file;
 

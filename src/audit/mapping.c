@@ -104,7 +104,8 @@ static void mapping_python_field(mapping_class *class, const audit_fact *field)
 
 static void mapping_ruby_field(mapping_class *class, const audit_fact *field)
 {
-    if (audit_word_is(field->text[1], "self.locking_column")) {
+    bool off = audit_word_is(audit_trim(field->text[4]), "nil");
+    if (audit_word_is(field->text[1], "self.locking_column") && !off) {
         audit_fact named = *field;
         hf_slice name = audit_name_last(audit_trim(field->text[4]));
         if (name.size == 0)

@@ -18,6 +18,8 @@ typedef enum audit_language {
     AUDIT_SQL_FILE,  /* those below are read without one */
     AUDIT_PRISMA,
     AUDIT_XML,
+    AUDIT_DEPLOYMENT, /* how many processes are started */
+    AUDIT_TEMPLATE,   /* forms */
     AUDIT_NO_LANGUAGE
 } audit_language;
 

@@ -54,7 +54,7 @@ static bool names_listed(hf_slice word, const char *words)
 bool audit_name_has(hf_slice name, const char *words)
 {
     size_t start = 0;
-    for (size_t i = 0; i <= name.size; i++) {
+    for (size_t i = 0; name.size > 0 && i <= name.size; i++) {
         bool end = i == name.size || !names_alnum(name.at[i]);
         bool hump = !end && i > start && isupper((unsigned char)name.at[i]) &&
                     !isupper((unsigned char)name.at[i - 1]);
@@ -67,20 +67,34 @@ bool audit_name_has(hf_slice name, const char *words)
     return false;
 }
 
+/* Called for every call in every program: without a copy, and mostly one letter is looked at. */
 bool audit_name_among(hf_slice name, const char *words)
 {
-    hf_slice one;
-    while (names_next(&words, &one))
-        if (audit_name_same(one, name))
+    size_t skip = 0;
+    while (skip < name.size && name.at[skip] == '_')
+        skip++;
+    if (skip == name.size)
+        return false;
+    char first = (char)tolower((unsigned char)name.at[skip]);
+    while (*words != '\0') {
+        const char *word = words;
+        while (*words != '\0' && *words != ' ')
+            words++;
+        if ((*word == '_' || (char)tolower((unsigned char)*word) == first) &&
+            audit_name_same((hf_slice){word, (size_t)(words - word)}, name))
             return true;
+        words += *words == ' ';
+    }
     return false;
 }
 
 const char *audit_text_find(hf_slice text, const char *part)
 {
     size_t size = strlen(part);
+    char small = (char)tolower((unsigned char)part[0]), large = (char)toupper((unsigned char)small);
     for (size_t i = 0; i + size <= text.size; i++)
-        if (strncasecmp(text.at + i, part, size) == 0)
+        if ((text.at[i] == small || text.at[i] == large) &&
+            strncasecmp(text.at + i, part, size) == 0)
             return text.at + i;
     return NULL;
 }
@@ -103,6 +117,8 @@ bool audit_text_names(hf_slice text, hf_slice name)
 hf_slice audit_name_last(hf_slice name)
 {
     size_t start = name.size;
+    if (name.size == 0)
+        return HF_NOTHING;
     while (start > 0 && (names_alnum(name.at[start - 1]) || name.at[start - 1] == '_'))
         start--;
     return (hf_slice){name.at + start, name.size - start};

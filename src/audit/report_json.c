@@ -61,6 +61,16 @@ void audit_report_json(const audit_run *run, hf_buffer *out)
     for (size_t i = 0; i < run->findings_count; i++)
         json_finding(run, &json, &run->findings[i]);
     hf_json_end(&json, ']');
+    hf_json_name(&json, "questions");
+    hf_json_begin(&json, '[');
+    for (size_t i = 0; i < run->questions_count; i++) {
+        hf_json_begin(&json, '{');
+        hf_json_put_text(&json, "question", run->questions[i].name);
+        hf_json_put_text(&json, "text", run->questions[i].text);
+        json_place(run, &json, "at", run->questions[i].place);
+        hf_json_end(&json, '}');
+    }
+    hf_json_end(&json, ']');
     hf_json_name(&json, "skipped");
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < run->files.count; i++)

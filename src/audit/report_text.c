@@ -92,6 +92,20 @@ size_t audit_report_count(const audit_run *run, audit_level least)
     return count;
 }
 
+/* What code seldom shows: for people to answer. */
+static void report_questions(const text_report *report)
+{
+    const audit_run *run = report->run;
+    for (size_t i = 0; i < run->questions_count; i++) {
+        hf_buffer_print(report->out, "%sQuestion%s: ", report_paint(report, REPORT_BOLD),
+                        report_paint(report, REPORT_PLAIN));
+        report_place(report, run->questions[i].place);
+        hf_buffer_print(report->out, ": %s [%s]\n", run->questions[i].text, run->questions[i].name);
+    }
+    if (run->questions_count > 0)
+        hf_buffer_print(report->out, "\n");
+}
+
 static void report_summary(const text_report *report)
 {
     const audit_run *run = report->run;
@@ -135,5 +149,6 @@ void audit_report_text(const audit_run *run, bool color, hf_buffer *out)
     }
     if (rule != NULL)
         report_advice(&report, rule);
+    report_questions(&report);
     report_summary(&report);
 }

@@ -14,6 +14,9 @@
     X(mixed_strategies)                                                                            \
     X(member_past_root)                                                                            \
     X(timestamp_compared)                                                                          \
+    X(version_read_at_saving)                                                                      \
+    X(locked_after_loading)                                                                        \
+    X(locked_only_at_saving)                                                                       \
     X(bulk_write)                                                                                  \
     X(lock_map)                                                                                    \
     X(released_before_commit)                                                                      \

@@ -18,7 +18,7 @@ bool audit_source_worth(hf_slice text)
         "advisory_lock", "get_lock(",      "lockforupdate", "select_for_update", "updated_at",
         "updatedat",     "last_modified",  "lastmodified",  "with_lock",         "setlockmode",
         "locks = ",      "locks: ",        "lockmap",       "add_column",        "update\n",
-        "models.model",
+        "models.model",  "acquire",        ".lock(",        "->lock(",           "trylock",
     };
     hf_cleanup(hf_freep) char *lower = hf_alloc(text.size + 1);
     if (lower == NULL)
@@ -290,4 +290,23 @@ void audit_source_xml(hf_slice text, audit_emit_fn emit, void *context)
         }
     }
     hf_buffer_done(&sql);
+}
+
+void audit_source_template(hf_slice text, audit_emit_fn emit, void *context)
+{
+    if (audit_text_find(text, "<form") == NULL && audit_text_find(text, "form_with") == NULL &&
+        audit_text_find(text, "form_for") == NULL && audit_text_find(text, "form:form") == NULL &&
+        audit_text_find(text, "v-model") == NULL)
+        return;
+    emit(context, &(audit_fact){.kind = AUDIT_FORM, .line = 1});
+    for (size_t i = 0; i < text.size;) {
+        size_t start = i;
+        while (i < text.size && (isalnum((unsigned char)text.at[i]) || text.at[i] == '_'))
+            i++;
+        hf_slice name = {text.at + start, i - start};
+        if (name.size > 2 && (audit_text_find(name, "version") != NULL ||
+                              audit_name_has(name, "rev revision lock optlock etag")))
+            emit(context, &(audit_fact){.kind = AUDIT_FORM, .line = 1, .text = {name}});
+        i += i == start;
+    }
 }

@@ -15,4 +15,7 @@ void audit_source_sql(hf_slice text, audit_emit_fn emit, void *context);
 void audit_source_prisma(hf_slice text, audit_emit_fn emit, void *context);
 void audit_source_xml(hf_slice text, audit_emit_fn emit, void *context);
 
+/* Of a template: that it has a form, and the names in it that could be a version's. */
+void audit_source_template(hf_slice text, audit_emit_fn emit, void *context);
+
 #endif

@@ -3,6 +3,7 @@
  * with the file's facts. A child that dies or takes too long costs one file, and is replaced. */
 #include "audit/workers.h"
 
+#include "audit/deploy.h"
 #include "audit/source.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -117,13 +118,17 @@ static void workers_file(const audit_file *file, const audit_module *module, wor
         return;
     }
     hf_slice source = {text, size};
-    if (file->language == AUDIT_SQL_FILE)
+    if (file->deploys)
+        audit_deploy_read(file->path, source, workers_emit, sink);
+    if (file->language == AUDIT_TEMPLATE)
+        audit_source_template(source, workers_emit, sink);
+    else if (file->language == AUDIT_SQL_FILE)
         audit_source_sql(source, workers_emit, sink);
     else if (file->language == AUDIT_PRISMA)
         audit_source_prisma(source, workers_emit, sink);
     else if (file->language == AUDIT_XML)
         audit_source_xml(source, workers_emit, sink);
-    else if (audit_source_worth(source) &&
+    else if (file->language < AUDIT_LANGUAGES && audit_source_worth(source) &&
              !module->parse(file->language, source, workers_emit, sink))
         workers_skip(sink, "the parser gave up on it");
 }

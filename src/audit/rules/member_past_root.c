@@ -19,10 +19,10 @@ static const audit_table *root_of(const audit_run *run, const audit_table *table
 static bool root_is_touched(const audit_run *run, const audit_statement *member,
                             const audit_table *root)
 {
-    for (size_t i = 0; i < run->statements_count; i++) {
+    audit_span span = run->statements_of[member->fact->file];
+    for (size_t i = span.from; i < span.end; i++) {
         const audit_statement *other = &run->statements[i];
-        if (other->table == root && other->place.file == member->place.file &&
-            other->fact->scope == member->fact->scope &&
+        if (other->table == root && other->fact->scope == member->fact->scope &&
             (other->sql.locks || other->sql.verb == SQL_UPDATE))
             return true;
     }

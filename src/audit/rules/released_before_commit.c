@@ -3,12 +3,6 @@
 #include "audit/audit.h"
 #include "audit/names.h"
 
-static bool release_is(const audit_fact *fact)
-{
-    return fact->kind == AUDIT_CALL && audit_name_among(fact->text[1], "unlock release") &&
-           audit_name_has(fact->text[0], "lock locks mutex lease locker leases");
-}
-
 static bool release_ends(const audit_fact *fact)
 {
     return fact->kind == AUDIT_CALL && audit_name_among(fact->text[1], "commit rollback");
@@ -18,11 +12,12 @@ static void release_judge(audit_run *run, const audit_rule *rule)
 {
     for (size_t i = 0; i < run->facts.count; i++) {
         const audit_fact *fact = &run->facts.items[i], *commit = NULL;
-        if (!release_is(fact) || fact->scope == 0)
+        if (!audit_gives_lock_back(fact) || fact->scope == 0)
             continue;
-        for (size_t k = 0; k < run->facts.count; k++) {
+        audit_span span = run->facts_of[fact->file];
+        for (size_t k = span.from; k < span.end; k++) {
             const audit_fact *other = &run->facts.items[k];
-            if (other->file != fact->file || other->scope != fact->scope || !release_ends(other))
+            if (other->scope != fact->scope || !release_ends(other))
                 continue;
             if (other->line < fact->line) { /* committed before: fine */
                 commit = NULL;

@@ -10,10 +10,11 @@ static bool count_thrown_away(const audit_run *run, const audit_fact *fact)
     bool runs = false;
     if ((fact->flags & AUDIT_COUNTED) != 0 || (fact->flags & AUDIT_EXECUTED) == 0)
         return false;
-    for (size_t i = 0; i < run->facts.count; i++) {
+    audit_span span = run->facts_of[fact->file];
+    for (size_t i = span.from; i < span.end; i++) {
         const audit_fact *call = &run->facts.items[i];
-        if (call->kind != AUDIT_CALL || call->file != fact->file || call->scope != fact->scope ||
-            !audit_name_among(call->text[1], "execute executeUpdate exec update query"))
+        if (call->kind != AUDIT_CALL || call->scope != fact->scope ||
+            !audit_name_among(call->text[1], "execute executeUpdate exec update"))
             continue;
         if ((call->flags & AUDIT_DISCARDED) == 0)
             return false;

@@ -5,8 +5,9 @@
 
 static bool wait_bounds(const audit_run *run, const audit_fact *fact)
 {
-    for (size_t i = 0; i < run->facts.count; i++)
-        if (run->facts.items[i].kind == AUDIT_SQL && run->facts.items[i].file == fact->file &&
+    audit_span span = run->facts_of[fact->file];
+    for (size_t i = span.from; i < span.end; i++)
+        if (run->facts.items[i].kind == AUDIT_SQL &&
             audit_text_find(run->facts.items[i].text[0], "lock_timeout") != NULL)
             return true;
     return false;

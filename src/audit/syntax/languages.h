@@ -26,7 +26,9 @@ typedef enum syntax_kind {
     SYNTAX_MEMBER,    /* a.b: its last name counts */
     SYNTAX_PAREN,     /* means what is inside */
     SYNTAX_STATEMENT, /* the value of what is inside is not used */
+    SYNTAX_COMPARE,   /* Python: operands and operators side by side */
     SYNTAX_LOOP,
+    SYNTAX_EACH, /* a loop over a collection */
     SYNTAX_IF,
     SYNTAX_COMMENT
 } syntax_kind;

@@ -25,7 +25,8 @@ static void walk_emit(syntax_walk *walk, audit_fact fact)
 {
     fact.scope = walk->scope;
     fact.flags |= (walk->counted ? AUDIT_COUNTED : 0u) | (walk->loops > 0 ? AUDIT_LOOPED : 0u) |
-                  (walk->conditions > 0 ? AUDIT_GUARDED : 0u);
+                  (walk->conditions > 0 ? AUDIT_GUARDED : 0u) | (walk->each > 0 ? AUDIT_EACH : 0u) |
+                  (walk->refusals > 0 ? AUDIT_REFUSES : 0u) | walk->traits;
     walk->emit(walk->context, &fact);
 }
 
@@ -110,6 +111,20 @@ static bool walk_append_chain(syntax_walk *walk, TSNode call)
     return walk_append(walk, root, ts_node_named_child(arguments, 0));
 }
 
+/* A variable that was given a record is given something else: told as a call named "=". */
+static void walk_replace(syntax_walk *walk, TSNode name)
+{
+    hf_slice called = audit_name_last(syntax_text(walk, name));
+    for (size_t i = 0; i < walk->loaded_count && i < SYNTAX_LOADED_MAX; i++)
+        if (hf_slice_equal(walk->loaded[i], called)) {
+            walk_emit(walk,
+                      (audit_fact){.kind = AUDIT_CALL,
+                                   .line = syntax_line(name),
+                                   .text = {HF_NOTHING, hf_slice_of("="), HF_NOTHING, called}});
+            return;
+        }
+}
+
 static void walk_assign(syntax_walk *walk, TSNode node)
 {
     TSNode left = syntax_field_either(node, "left", "name");
@@ -124,6 +139,8 @@ static void walk_assign(syntax_walk *walk, TSNode node)
     bool plus = operator.size == 2 &&(operator.at[0] == '+' || operator.at[0] == '.');
     if (walk->scope == 0)
         syntax_emit_assigned(walk, node);
+    else if (!ts_node_is_null(left) && syntax_kind_of(walk, left) == SYNTAX_NAME)
+        walk_replace(walk, left);
     if (plus && walk_append(walk, left, right))
         return;
     if (!ts_node_is_null(right) && !walk_bind(walk, left, right))
@@ -132,9 +149,11 @@ static void walk_assign(syntax_walk *walk, TSNode node)
 
 /* ---- calls ---- */
 
-/* Is the value of this call used? Awaiting and parentheses do not use it. */
+/* Is the value of this call used? Awaiting and parentheses do not use it; a block does. */
 static uint32_t walk_use(const syntax_walk *walk, TSNode call)
 {
+    if (walk->language == AUDIT_RUBY && !ts_node_is_null(syntax_field(call, "block")))
+        return AUDIT_ASSIGNED;
     TSNode at = ts_node_parent(call);
     while (!ts_node_is_null(at) && syntax_kind_of(walk, at) == SYNTAX_PAREN)
         at = ts_node_parent(at);
@@ -176,7 +195,65 @@ static hf_slice walk_clip(hf_slice text)
     "update_columns update_column bulk_update save flush lock unlock release tryLock acquire "     \
     "commit rollback select_for_update lockForUpdate with_lock setLock pessimisticLock "           \
     "setLockMode create_table add_column add_index add_foreign_key create table change_table "     \
-    "define_table Table merge find createQueryBuilder relation"
+    "define_table Table merge find createQueryBuilder relation acquireLock lockRecord obtainLock " \
+    "obtain takeLock tryAcquire getLock createLock newLock findById findOne findOneBy findByPk "   \
+    "find_by getById getOne getReference findOrFail findUnique findUniqueOrThrow findFirst load "  \
+    "refresh reload refresh_from_db persist transaction atomic begin beginTransaction "            \
+    "startTransaction inTransaction query"
+
+/* `get` is everyone's name; these have records. */
+static bool walk_gets_record(const syntax_walk *walk, hf_slice name, TSNode object)
+{
+    return audit_name_among(name, "get first one") &&
+           audit_name_has(walk_clip(syntax_text(walk, object)),
+                          "objects session query repository repo dao em manager");
+}
+
+/* The variable that is given what this call, or a chain of calls that begins with it, answers. */
+static hf_slice walk_target(const syntax_walk *walk, TSNode call)
+{
+    for (int i = 0; i < 8; i++) {
+        TSNode parent = ts_node_parent(call);
+        switch (syntax_kind_of(walk, parent)) {
+        case SYNTAX_ASSIGN:
+            return audit_name_last(syntax_text(walk, syntax_field_either(parent, "left", "name")));
+        case SYNTAX_CALL:
+            if (!ts_node_eq(syntax_call_object(walk, parent), call) &&
+                !ts_node_eq(syntax_field(parent, "function"), call))
+                return HF_NOTHING;
+            break;
+        case SYNTAX_PAREN:
+        case SYNTAX_MEMBER:
+            break;
+        default:
+            return HF_NOTHING;
+        }
+        call = parent;
+    }
+    return HF_NOTHING;
+}
+
+/* ---- comparisons ---- */
+
+#define WALK_COMPARED                                                                              \
+    "version rev revision etag updated modified changed mtime tstamp timestamp lastmodified"
+
+static void walk_compared(syntax_walk *walk, TSNode node, TSNode left, TSNode right)
+{
+    hf_slice one = syntax_text(walk, left), two = syntax_text(walk, right);
+    if (walk->conditions > 0 && one.size < 200 && two.size < 200 && one.size > 0 && two.size > 0 &&
+        (audit_name_has(one, WALK_COMPARED) || audit_name_has(two, WALK_COMPARED)))
+        walk_emit(walk, (audit_fact){
+                            .kind = AUDIT_COMPARE, .line = syntax_line(node), .text = {one, two}});
+}
+
+static void walk_operator(syntax_walk *walk, TSNode node)
+{
+    hf_slice sign = syntax_text(walk, syntax_field(node, "operator"));
+    if (sign.size > 0 && (strchr("<>", sign.at[0]) != NULL ||
+                          (sign.size > 1 && (sign.at[0] == '!' || sign.at[0] == '='))))
+        walk_compared(walk, node, syntax_field(node, "left"), syntax_field(node, "right"));
+}
 
 /* new X() { ... }: a class without a name. */
 static void walk_body(syntax_walk *walk, TSNode node)
@@ -190,6 +267,20 @@ static void walk_body(syntax_walk *walk, TSNode node)
     }
 }
 
+static void walk_emit_call(syntax_walk *walk, TSNode node, hf_slice name, uint32_t flags)
+{
+    TSNode object = syntax_call_object(walk, node), arguments = syntax_call_arguments(node);
+    hf_slice target = walk_target(walk, node);
+    if (target.size > 0 && walk->scope != 0)
+        walk->loaded[walk->loaded_count++ % SYNTAX_LOADED_MAX] = target;
+    walk_emit(walk,
+              (audit_fact){.kind = AUDIT_CALL,
+                           .line = syntax_line(node),
+                           .flags = flags,
+                           .text = {walk_clip(syntax_text(walk, object)), name,
+                                    walk_clip(syntax_text(walk, arguments)), target, walk->table}});
+}
+
 static void walk_call(syntax_walk *walk, TSNode node)
 {
     hf_slice name = syntax_call_name(walk, node), outer = walk->table;
@@ -197,15 +288,17 @@ static void walk_call(syntax_walk *walk, TSNode node)
     uint32_t flags = AUDIT_EXECUTED | walk_use(walk, node);
     if (walk->depth > SYNTAX_DEPTH_MAX || walk_append_chain(walk, node))
         return;
-    if (audit_name_among(name, WALK_CALLS) || walk->table.size > 0)
-        walk_emit(walk, (audit_fact){.kind = AUDIT_CALL,
-                                     .line = syntax_line(node),
-                                     .flags = flags,
-                                     .text = {walk_clip(syntax_text(walk, object)), name,
-                                              walk_clip(syntax_text(walk, arguments)), HF_NOTHING,
-                                              walk->table}});
+    if (audit_name_among(name, "equals isEqual eq compareTo before after isBefore isAfter") &&
+        !ts_node_is_null(arguments) && ts_node_named_child_count(arguments) == 1)
+        walk_compared(walk, node, object, ts_node_named_child(arguments, 0));
+    if (audit_name_among(name, WALK_CALLS) || walk->table.size > 0 ||
+        audit_name_has(name, "transaction transactional atomic") ||
+        walk_gets_record(walk, name, object))
+        walk_emit_call(walk, node, name, flags);
     if (!ts_node_is_null(object))
         walk_node(walk, object);
+    bool each = audit_name_among(name, "each forEach each_with_index");
+    walk->each += each;
     if (!ts_node_is_null(arguments) && syntax_kind_of(walk, arguments) == SYNTAX_STRING)
         walk_text(walk, arguments, flags);
     uint32_t count = ts_node_is_null(arguments) ? 0 : ts_node_named_child_count(arguments);
@@ -219,6 +312,7 @@ static void walk_call(syntax_walk *walk, TSNode node)
     if (!ts_node_is_null(block))
         walk_children(walk, block);
     walk_body(walk, node);
+    walk->each -= each;
     walk->table = outer;
 }
 
@@ -236,10 +330,27 @@ static bool walk_counts(hf_slice text)
     return false;
 }
 
+/* Words by which a function puts things in order; and a version among its parameters. */
+static uint32_t walk_traits(const syntax_walk *walk, TSNode node)
+{
+    static const char *const words[] = {"sort",    "order by", "order_by", "orderby",  "treeset",
+                                        "treemap", "range(",   ".order(",  "smallest", "min("};
+    hf_slice text = syntax_text(walk, node);
+    uint32_t traits = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (audit_text_find(text, words[i]) != NULL)
+            traits = AUDIT_SORTED;
+    if (audit_name_has(syntax_text(walk, syntax_field(node, "parameters")),
+                       "version rev revision etag match"))
+        traits |= AUDIT_GIVEN;
+    return traits;
+}
+
 static void walk_function(syntax_walk *walk, TSNode node)
 {
-    uint32_t scope = walk->scope;
+    uint32_t scope = walk->scope, traits = walk->traits;
     bool counted = walk->counted;
+    int each = walk->each, refusals = walk->refusals;
     int loops = walk->loops, conditions = walk->conditions;
     size_t variables = walk->variables_count;
     syntax_emit_getter(walk, node);
@@ -247,12 +358,17 @@ static void walk_function(syntax_walk *walk, TSNode node)
     if (scope == 0) {
         walk->scope = ts_node_start_byte(node) + 1;
         walk->counted = walk_counts(syntax_text(walk, node));
-        walk->loops = walk->conditions = 0;
+        walk->traits = walk_traits(walk, node);
+        walk->loaded_count = 0;
+        walk->loops = walk->each = walk->conditions = walk->refusals = 0;
     }
     walk_children(walk, node);
     walk_forget(walk, variables);
     walk->scope = scope;
+    walk->traits = traits;
     walk->counted = counted;
+    walk->each = each;
+    walk->refusals = refusals;
     walk->loops = loops;
     walk->conditions = conditions;
 }
@@ -291,6 +407,27 @@ static void walk_counted(syntax_walk *walk, TSNode node, int *counter)
     --*counter;
 }
 
+static void walk_each(syntax_walk *walk, TSNode node)
+{
+    walk->each++;
+    walk_counted(walk, node, &walk->loops);
+    walk->each--;
+}
+
+/* if (...) throw: a refusal. Only its beginning counts, so that it is the condition's own. */
+static void walk_if(syntax_walk *walk, TSNode node)
+{
+    static const char *const words[] = {"throw", "raise", "conflict", "409", "stale", "abort"};
+    hf_slice text = syntax_text(walk, node);
+    int outer = walk->refusals;
+    text.size = text.size > 400 ? 400 : text.size;
+    walk->refusals = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        walk->refusals += audit_text_find(text, words[i]) != NULL;
+    walk_counted(walk, node, &walk->conditions);
+    walk->refusals = outer;
+}
+
 /* long: one line for each kind of node. */
 static void walk_node(syntax_walk *walk, TSNode node)
 {
@@ -324,16 +461,27 @@ static void walk_node(syntax_walk *walk, TSNode node)
     case SYNTAX_LOOP:
         walk_counted(walk, node, &walk->loops);
         break;
+    case SYNTAX_EACH:
+        walk_each(walk, node);
+        break;
     case SYNTAX_IF:
-        walk_counted(walk, node, &walk->conditions);
+        walk_if(walk, node);
+        break;
+    case SYNTAX_COMPARE:
+        if (ts_node_named_child_count(node) == 2)
+            walk_compared(walk, node, ts_node_named_child(node, 0), ts_node_named_child(node, 1));
+        walk_children(walk, node);
         break;
     case SYNTAX_COMMENT:
         break;
     default:
-        if (syntax_is_text(walk, node))
+        if (syntax_is_text(walk, node)) {
             walk_text(walk, node, 0);
-        else
-            walk_children(walk, node);
+            break;
+        }
+        if (syntax_kind_of(walk, node) == SYNTAX_CONCAT)
+            walk_operator(walk, node);
+        walk_children(walk, node);
     }
     walk->heredoc = heredoc;
     walk->depth--;

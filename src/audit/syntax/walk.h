@@ -13,7 +13,12 @@ typedef struct syntax_variable {
     bool used; /* handed to a call already */
 } syntax_variable;
 
-enum { SYNTAX_VARIABLES_MAX = 512, SYNTAX_TEXT_MAX = 64 << 10, SYNTAX_DEPTH_MAX = 400 };
+enum {
+    SYNTAX_VARIABLES_MAX = 512,
+    SYNTAX_TEXT_MAX = 64 << 10,
+    SYNTAX_DEPTH_MAX = 400,
+    SYNTAX_LOADED_MAX = 8
+};
 
 typedef struct syntax_walk {
     audit_language language;
@@ -28,7 +33,10 @@ typedef struct syntax_walk {
     bool counted;   /* it speaks of a number of rows */
     hf_slice class_name;
     hf_slice table; /* of the migration's block we are in: create_table "x" do ... */
-    int depth, loops, conditions;
+    hf_slice loaded[SYNTAX_LOADED_MAX]; /* variables of it that were given a record */
+    size_t loaded_count;
+    uint32_t traits; /* of the function we are in: AUDIT_SORTED, AUDIT_GIVEN */
+    int depth, loops, each, conditions, refusals;
     hf_slice heredoc; /* Ruby: bodies stand after the line that begins them */
 } syntax_walk;
 

@@ -1,0 +1,5 @@
+locks = {}
+
+
+def take(id, user):
+    return locks.setdefault(id, user) == user

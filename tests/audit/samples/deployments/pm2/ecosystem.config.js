@@ -1,0 +1,6 @@
+module.exports = {
+  apps: [{
+    script: 'app.js',
+    instances: 'max',
+  }],
+};

@@ -1,0 +1,6 @@
+export async function edit(id: number, title) {
+  const page = await pages.findOne(id);
+  await locks.acquire('page', id);
+  page.title = title;
+  await pages.save(page);
+}

@@ -1,0 +1,8 @@
+@Entity
+class Account {
+    @Id
+    long id;
+    long balance;
+    @Version
+    int version;
+}

@@ -1,0 +1,8 @@
+<?php
+function edit($pages, $locks, $id, $title)
+{
+    $locks->acquire('page', $id);
+    $page = $pages->find($id);
+    $page->setTitle($title);
+    $pages->save($page);
+}

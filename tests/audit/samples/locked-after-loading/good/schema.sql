@@ -1,0 +1,5 @@
+CREATE TABLE page (
+    id bigint PRIMARY KEY,
+    title text,
+    body text
+);

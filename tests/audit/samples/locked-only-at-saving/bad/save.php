@@ -1,0 +1,7 @@
+<?php
+function save($db, $locks, $id)
+{
+    $locks->acquire('invoice', $id);
+    $statement = $db->prepare('UPDATE invoice SET body = ? WHERE id = ?');
+    $statement->execute([$_POST['body'], $id]);
+}

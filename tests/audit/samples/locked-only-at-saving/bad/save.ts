@@ -1,0 +1,4 @@
+export async function save(dto: OfferDto, id: number): Promise<void> {
+  await locks.acquire('offer', id);
+  await db.query('UPDATE offer SET body = $1 WHERE id = $2', [dto.body, id]);
+}

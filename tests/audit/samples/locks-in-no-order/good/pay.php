@@ -1,0 +1,8 @@
+<?php
+function pay($db, $ids)
+{
+    sort($ids);
+    foreach ($ids as $id) {
+        $db->query("SELECT balance FROM account WHERE id = $id FOR UPDATE");
+    }
+}

@@ -1,0 +1,1 @@
+CREATE TABLE page (id bigint PRIMARY KEY, body text, lock_version integer NOT NULL);

@@ -1,0 +1,6 @@
+export function latest(one, two) {
+  if (one.updatedAt < two.updatedAt) {
+    return two;
+  }
+  return one;
+}
