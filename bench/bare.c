@@ -177,9 +177,6 @@ static void bare_release(bare *b, bench_pick *pick)
 {
     sqlite3_stmt *anchor = b->statement[BARE_ANCHOR_END];
     bind_resource(anchor, pick->id, pick->id_size);
-    bind_word(anchor, 3, b->session);
-    sqlite3_bind_int64(anchor, 4, pick->fence);
-    bind_word(anchor, 5, pick->request);
     bare_step(b, BARE_ANCHOR_END);
 
     sqlite3_stmt *lock = b->statement[BARE_LOCK_DELETE];

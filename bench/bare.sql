@@ -13,8 +13,7 @@ COMMIT
 -- Acquire: the anchor, the lock, the event.
 
 -- name: anchor_grant
-INSERT INTO holdfast_resource (type, id, fence, rev) VALUES (?1, ?2, ?3, 1)
-ON CONFLICT (type, id) DO UPDATE SET fence = ?3, rev = rev + 1
+INSERT INTO holdfast_resource (type, id, fence, rev) VALUES (?1, ?2, ?3, ?3)
 
 -- name: lock_insert
 INSERT INTO holdfast_lock (type, id, session, mode, fence, since_us, purpose, request)
@@ -27,8 +26,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 -- Release: the anchor, the lock, the event.
 
 -- name: anchor_end
-UPDATE holdfast_resource SET rev = rev + 1, ended_session = ?3, ended_fence = ?4, ended_request = ?5, ended_us = ?4
-WHERE type = ?1 AND id = ?2
+DELETE FROM holdfast_resource WHERE type = ?1 AND id = ?2
 
 -- name: lock_delete
 DELETE FROM holdfast_lock WHERE type = ?1 AND id = ?2 AND session = ?3

@@ -448,6 +448,9 @@ bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us)
         else
             run_linked(rows, batch, from, to, now_us);
     }
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
+        if (row->ends_changed)
+            rows->failed |= !hf_ends_write(&rows->arena, &row->ends);
     hf_rows_drop_free(rows, now_us);
     return !rows->failed;
 }

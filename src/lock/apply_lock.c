@@ -61,7 +61,7 @@ static bool apply_lock_is_noted(hf_step *step)
     if (step->op->kind != HF_OP_RELEASE_ALL)
         end = (hf_end){end.request, hf_slice_of(step->op->type), hf_slice_of(step->op->id),
                        step->op->fence};
-    return hf_ends_have(step->of->session->ends, &end);
+    return hf_ends_have(&step->of->session->ends, &end);
 }
 
 /* ... or of another end in its linked run: the last one has left the note. */

@@ -23,10 +23,13 @@ static bool ends_fence_fits(hf_slice text, int64_t fence)
     return fence == 0 || (text.size > 0 && strtoll(text.at, NULL, 10) == fence);
 }
 
-bool hf_ends_have(hf_slice ends, const hf_end *end)
+/* The request id is looked for first: it is hardly ever there. */
+static bool ends_text_has(hf_slice text, const hf_end *end)
 {
-    while (ends.size > 0) {
-        hf_slice line = ends_next(&ends, '\n');
+    if (text.size == 0 || memmem(text.at, text.size, end->request.at, end->request.size) == NULL)
+        return false;
+    while (text.size > 0) {
+        hf_slice line = ends_next(&text, '\n');
         hf_slice fence = ends_next(&line, '\t'), request = ends_next(&line, '\t');
         hf_slice type = ends_next(&line, '\t');
         if (hf_slice_equal(request, end->request) && hf_slice_equal(type, end->type) &&
@@ -34,6 +37,27 @@ bool hf_ends_have(hf_slice ends, const hf_end *end)
             return true;
     }
     return false;
+}
+
+bool hf_ends_have(const hf_ends *ends, const hf_end *end)
+{
+    for (size_t i = 0; i < ends->count && i < HF_ENDS_MAX; i++) {
+        const hf_end *one = &ends->added[i];
+        if (hf_slice_equal(one->request, end->request) && hf_slice_equal(one->type, end->type) &&
+            hf_slice_equal(one->id, end->id) && (end->fence == 0 || end->fence == one->fence))
+            return true;
+    }
+    return ends->count < HF_ENDS_MAX && ends_text_has(ends->text, end);
+}
+
+bool hf_ends_add(hf_arena *arena, hf_ends *ends, const hf_end *end)
+{
+    if (ends->added == NULL)
+        ends->added = hf_arena_alloc(arena, HF_ENDS_MAX * sizeof *ends->added);
+    if (ends->added == NULL)
+        return false;
+    ends->added[ends->count++ % HF_ENDS_MAX] = *end;
+    return true;
 }
 
 /* The first lines of the text, at most so many. */
@@ -53,21 +77,32 @@ static char *ends_put(char *at, hf_slice text, char separator)
     return at + text.size + 1;
 }
 
-bool hf_ends_add(hf_arena *arena, hf_slice *ends, const hf_end *end)
+static size_t ends_size(const hf_end *end)
 {
-    char fence[24];
-    hf_slice older = ends_first(*ends, HF_ENDS_MAX - 1);
-    snprintf(fence, sizeof fence, "%" PRId64, end->fence);
-    size_t size = strlen(fence) + end->request.size + end->type.size + end->id.size + 4;
-    char *text = hf_arena_alloc(arena, size + older.size);
+    return 24 + end->request.size + end->type.size + end->id.size + 4;
+}
+
+bool hf_ends_write(hf_arena *arena, hf_ends *ends)
+{
+    size_t count = ends->count < HF_ENDS_MAX ? ends->count : HF_ENDS_MAX;
+    hf_slice older = ends_first(ends->text, HF_ENDS_MAX - (int)count);
+    size_t size = older.size;
+    for (size_t i = 0; i < count; i++)
+        size += ends_size(&ends->added[i]);
+    char *text = hf_arena_alloc(arena, size + 1), *at = text;
     if (text == NULL)
         return false;
-    char *at = ends_put(text, hf_slice_of(fence), '\t');
-    at = ends_put(at, end->request, '\t');
-    at = ends_put(at, end->type, '\t');
-    at = ends_put(at, end->id, '\n');
+    for (size_t i = 1; i <= count; i++) {
+        const hf_end *end = &ends->added[(ends->count - i) % HF_ENDS_MAX];
+        char fence[24];
+        snprintf(fence, sizeof fence, "%" PRId64, end->fence);
+        at = ends_put(at, hf_slice_of(fence), '\t');
+        at = ends_put(at, end->request, '\t');
+        at = ends_put(at, end->type, '\t');
+        at = ends_put(at, end->id, '\n');
+    }
     if (older.size > 0)
         memcpy(at, older.at, older.size);
-    *ends = (hf_slice){text, size + older.size};
+    ends->text = (hf_slice){text, (size_t)(at - text) + older.size};
     return true;
 }

@@ -22,9 +22,20 @@ typedef struct hf_end {
     int64_t fence; /* of the grant that ended; in a question 0: whichever it was */
 } hf_end;
 
-bool hf_ends_have(hf_slice ends, const hf_end *end);
+/* The text as it was loaded, and what this batch adds to it. */
+typedef struct hf_ends {
+    hf_slice text;
+    hf_end *added; /* a ring of HF_ENDS_MAX, or NULL; borrows what the ends name */
+    size_t count;  /* how many were added; the last HF_ENDS_MAX are in the ring */
+} hf_ends;
 
-/* Puts one in front; the oldest go when there are more than HF_ENDS_MAX. False: out of memory. */
-bool hf_ends_add(hf_arena *arena, hf_slice *ends, const hf_end *end);
+bool hf_ends_have(const hf_ends *ends, const hf_end *end);
+
+/* Adds one, in memory of the arena. False: out of memory. */
+bool hf_ends_add(hf_arena *arena, hf_ends *ends, const hf_end *end);
+
+/* Writes what was added in front of the text; the oldest go when there are more than HF_ENDS_MAX.
+ * False: out of memory. */
+bool hf_ends_write(hf_arena *arena, hf_ends *ends);
 
 #endif

@@ -35,7 +35,7 @@ struct hf_session_row {
     char id[HF_SESSION_ID_SIZE];
     unsigned char key_sha256[32];
     hf_slice user, name, caller, request;
-    hf_slice ends; /* with wants_ends; hf_rows.drops_free */
+    hf_ends ends; /* with wants_ends; hf_rows.drops_free */
     int64_t idle_us, opened_us, expires_us, ended_us, rev;
     bool stored, present, changed;
     bool loaded;      /* the store has looked for it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The path of a request, stage by stage: each stage is a function here, in order; the table that
- * joins them is at the end. A stage that has to wait for the store returns STAGE_WAIT, and whoever
- * it waits for calls request_advance, which goes on with the next stage. */
+ * joins them is at the end. A stage that may have to wait returns STAGE_WAIT; its callback
+ * (request_authenticated, request_admitted, request_committed) calls request_advance. */
 #include "server/request.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@
  * have gone on already, or be gone. */
 typedef enum stage_end {
     STAGE_NEXT, /* go on with the next stage */
-    STAGE_WAIT, /* the store is asked; request_advance goes on later, or has already */
+    STAGE_WAIT, /* a callback calls request_advance: later, or before this stage returned */
     STAGE_DONE  /* it was answered */
 } stage_end;
 
@@ -29,7 +29,8 @@ static stage_end request_fail(request *req, int code, hf_status status, const hf
     return STAGE_DONE;
 }
 
-/* The same; a 401 or 403 is recorded in the audit log. op: what was denied, or NULL. */
+/* Answers with the status; a 401 or 403 is recorded in the audit log, too. op: what was refused, or
+ * NULL. */
 static stage_end request_deny(request *req, hf_status status, const hf_op *op, hf_error *err)
 {
     err->status = status;
@@ -204,6 +205,8 @@ static void request_authenticated(caller *who)
     request_advance(who->context);
 }
 
+/* Only finds out who asks. An unknown caller goes on: authorize_op answers 401, since giving back
+ * needs no token. */
 static stage_end request_authenticate(request *req)
 {
     hf_error err;

@@ -60,7 +60,7 @@ static hf_status memory_run(mem_store *store, hf_batch *batch, hf_error *err)
     return HF_OK;
 }
 
-static hf_status execute_memory(hf_store *base, hf_batch *batch, hf_error *err)
+static hf_status memory_execute(hf_store *base, hf_batch *batch, hf_error *err)
 {
     mem_store *store = (mem_store *)base;
     pthread_mutex_lock(&store->mutex);
@@ -69,14 +69,14 @@ static hf_status execute_memory(hf_store *base, hf_batch *batch, hf_error *err)
     return status;
 }
 
-static void grade_memory(hf_store *base, hf_grade *out)
+static void memory_grade(hf_store *base, hf_grade *out)
 {
     (void)base;
     *out = (hf_grade){.level = HF_GRADE_NONE,
                       .text = "memory of this process: every lock is gone when it ends"};
 }
 
-static hf_status no_backup(hf_store *base, const char *path, hf_error *err)
+static hf_status memory_no_backup(hf_store *base, const char *path, hf_error *err)
 {
     (void)base;
     (void)path;
@@ -87,8 +87,8 @@ static hf_status no_backup(hf_store *base, const char *path, hf_error *err)
 const hf_store_ops hf_store_memory = {
     .scheme = "memory",
     .open = memory_open,
-    .execute = execute_memory,
-    .grade = grade_memory,
-    .backup = no_backup,
+    .execute = memory_execute,
+    .grade = memory_grade,
+    .backup = memory_no_backup,
     .close = memory_close,
 };

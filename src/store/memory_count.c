@@ -16,7 +16,7 @@ static int memory_count_by_name(const void *a, const void *b)
     return strcmp(((const tally *)a)->type->type.type, ((const tally *)b)->type->type.type);
 }
 
-static int by_place(const void *a, const void *b)
+static int memory_count_by_place(const void *a, const void *b)
 {
     uintptr_t x = (uintptr_t)((const tally *)a)->type, y = (uintptr_t)((const tally *)b)->type;
     return x < y ? -1 : x > y;
@@ -27,7 +27,7 @@ static bool memory_count_session_lives(const mem_session *s, int64_t now_us)
     return s->ended_us == 0 && s->expires_us > now_us;
 }
 
-static bool opened_by(const mem_session *s, hf_slice token)
+static bool memory_count_opened_by(const mem_session *s, hf_slice token)
 {
     return s->caller_size == token.size &&
            memcmp(s->text + s->user_size + s->name_size, token.at, token.size) == 0;
@@ -39,11 +39,11 @@ static void memory_count_sessions(const mem_store *store, hf_op *op, int64_t now
     hf_slice token = hf_slice_of(op->caller);
     for (size_t i = 0; i < store->sessions_size; i++)
         for (const mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
-            op->answer.total_sessions +=
-                memory_count_session_lives(s, now_us) && (token.size == 0 || opened_by(s, token));
+            op->answer.total_sessions += memory_count_session_lives(s, now_us) &&
+                                         (token.size == 0 || memory_count_opened_by(s, token));
 }
 
-static void count_one_session(const mem_session *s, hf_op *op, int64_t now_us)
+static void memory_count_count_one_session(const mem_session *s, hf_op *op, int64_t now_us)
 {
     if (s == NULL || !memory_count_session_lives(s, now_us))
         return;
@@ -58,15 +58,16 @@ static void memory_count_locks(const mem_store *store, tally *all, size_t count,
     for (size_t i = 0; i < store->anchors_size; i++)
         for (const mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain) {
             tally key = {anchor->type, 0};
-            tally *of =
-                anchor->locks == NULL ? NULL : bsearch(&key, all, count, sizeof *all, by_place);
+            tally *of = anchor->locks == NULL
+                            ? NULL
+                            : bsearch(&key, all, count, sizeof *all, memory_count_by_place);
             for (const mem_lock *lock = anchor->locks; of != NULL && lock != NULL;
                  lock = lock->next)
                 of->locks += mem_lock_lives(lock, now_us);
         }
 }
 
-static bool answer_counts(hf_op *op, hf_arena *arena, tally *all, size_t count)
+static bool memory_count_answer_counts(hf_op *op, hf_arena *arena, tally *all, size_t count)
 {
     size_t limit = op->limit == 0 ? HF_LIST_DEFAULT : op->limit, types = 0;
     qsort(all, count, sizeof *all, memory_count_by_name);
@@ -100,10 +101,10 @@ static bool memory_count_all(const mem_store *store, hf_op *op, hf_arena *arena,
         return false;
     for (const mem_type *type = store->types; type != NULL; type = type->next)
         at++->type = type;
-    qsort(all, count, sizeof *all, by_place);
+    qsort(all, count, sizeof *all, memory_count_by_place);
     memory_count_sessions(store, op, now_us);
     memory_count_locks(store, all, count, now_us);
-    bool ok = answer_counts(op, arena, all, count);
+    bool ok = memory_count_answer_counts(op, arena, all, count);
     hf_free(all);
     return ok;
 }
@@ -111,7 +112,7 @@ static bool memory_count_all(const mem_store *store, hf_op *op, hf_arena *arena,
 bool mem_do_count(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     if (op->target != NULL)
-        count_one_session(mem_session_find(store, op->target), op, now_us);
+        memory_count_count_one_session(mem_session_find(store, op->target), op, now_us);
     else if (hf_slice_of(op->caller).size > 0)
         memory_count_sessions(store, op, now_us);
     else

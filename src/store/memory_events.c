@@ -29,7 +29,7 @@ void mem_events_done(mem_events *events)
     hf_free(events->at);
 }
 
-static size_t begin_of(const mem_events *events, int64_t seq)
+static size_t memory_events_begin_of(const mem_events *events, int64_t seq)
 {
     return events->at[seq % MEM_EVENTS];
 }
@@ -38,12 +38,14 @@ static size_t begin_of(const mem_events *events, int64_t seq)
 static void memory_events_make_room(mem_events *events, size_t size)
 {
     if (events->head + size > MEM_EVENT_BYTES) {
-        while (events->first < events->next && begin_of(events, events->first) >= events->head)
+        while (events->first < events->next &&
+               memory_events_begin_of(events, events->first) >= events->head)
             events->first++;
         events->head = 0;
     }
-    while (events->first < events->next && begin_of(events, events->first) >= events->head &&
-           begin_of(events, events->first) < events->head + size)
+    while (events->first < events->next &&
+           memory_events_begin_of(events, events->first) >= events->head &&
+           memory_events_begin_of(events, events->first) < events->head + size)
         events->first++;
     if (events->next - events->first == MEM_EVENTS)
         events->first++;
@@ -86,7 +88,8 @@ static const char *memory_events_get(const char *at, size_t size, char *out, siz
 
 bool mem_events_read(const mem_events *events, int64_t seq, hf_event *out)
 {
-    const packed *event = (const packed *)(const void *)(events->bytes + begin_of(events, seq));
+    const packed *event =
+        (const packed *)(const void *)(events->bytes + memory_events_begin_of(events, seq));
     if (event->kind == REMOVED)
         return false;
     out->seq = seq;
@@ -105,6 +108,6 @@ bool mem_events_read(const mem_events *events, int64_t seq, hf_event *out)
 
 void mem_events_remove(mem_events *events, int64_t seq)
 {
-    packed *event = (packed *)(void *)(events->bytes + begin_of(events, seq));
+    packed *event = (packed *)(void *)(events->bytes + memory_events_begin_of(events, seq));
     event->kind = REMOVED;
 }

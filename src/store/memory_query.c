@@ -19,13 +19,13 @@ typedef struct picks {
     compare *order;
 } picks;
 
-static bool picks_init(picks *p, size_t most, compare *order)
+static bool memory_query_picks_init(picks *p, size_t most, compare *order)
 {
     *p = (picks){hf_alloc((most == 0 ? 1 : most) * sizeof *p->items), 0, most, order};
     return p->items != NULL;
 }
 
-static void picks_done(picks *p)
+static void memory_query_picks_done(picks *p)
 {
     hf_free((void *)p->items);
 }
@@ -64,7 +64,7 @@ static void memory_query_pick(picks *p, const void *item)
 }
 
 /* Least first. */
-static void picks_sort(picks *p)
+static void memory_query_picks_sort(picks *p)
 {
     size_t count = p->count;
     while (p->count > 1) {
@@ -89,48 +89,48 @@ static int memory_query_by_name(const void *a, const void *b)
     return order != 0 ? order : hf_slice_compare(memory_query_id_of(x), memory_query_id_of(y));
 }
 
-static int lock_by_name(const void *a, const void *b)
+static int memory_query_lock_by_name(const void *a, const void *b)
 {
     const mem_lock *x = a, *y = b;
     int order = memory_query_by_name(x->anchor, y->anchor);
     return order != 0 ? order : strcmp(x->session->id, y->session->id);
 }
 
-static int by_number(int64_t a, int64_t b)
+static int memory_query_by_number(int64_t a, int64_t b)
 {
     return a < b ? -1 : a > b;
 }
 
-static int lock_by_end(const void *a, const void *b)
+static int memory_query_lock_by_end(const void *a, const void *b)
 {
     const mem_lock *x = a, *y = b;
-    int order = by_number(x->ends_us, y->ends_us);
-    return order != 0 ? order : lock_by_name(x, y);
+    int order = memory_query_by_number(x->ends_us, y->ends_us);
+    return order != 0 ? order : memory_query_lock_by_name(x, y);
 }
 
-static int session_by_id(const void *a, const void *b)
+static int memory_query_session_by_id(const void *a, const void *b)
 {
     return strcmp(((const mem_session *)a)->id, ((const mem_session *)b)->id);
 }
 
-static int session_by_expiry(const void *a, const void *b)
+static int memory_query_session_by_expiry(const void *a, const void *b)
 {
     const mem_session *x = a, *y = b;
-    int order = by_number(x->expires_us, y->expires_us);
-    return order != 0 ? order : session_by_id(a, b);
+    int order = memory_query_by_number(x->expires_us, y->expires_us);
+    return order != 0 ? order : memory_query_session_by_id(a, b);
 }
 
-static int session_by_end(const void *a, const void *b)
+static int memory_query_session_by_end(const void *a, const void *b)
 {
     const mem_session *x = a, *y = b;
-    int order = by_number(x->ended_us, y->ended_us);
-    return order != 0 ? order : session_by_id(a, b);
+    int order = memory_query_by_number(x->ended_us, y->ended_us);
+    return order != 0 ? order : memory_query_session_by_id(a, b);
 }
 
-static int past_by_age(const void *a, const void *b)
+static int memory_query_past_by_age(const void *a, const void *b)
 {
     const mem_past *x = a, *y = b;
-    int order = by_number(x->covered_us, y->covered_us);
+    int order = memory_query_by_number(x->covered_us, y->covered_us);
     if (order == 0)
         order = memory_query_by_name(x->anchor, y->anchor);
     return order != 0
@@ -185,18 +185,18 @@ static size_t memory_query_limit_of(const hf_op *op)
     return op->limit == 0 ? HF_LIST_DEFAULT : op->limit;
 }
 
-static bool do_list(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+static bool memory_query_do_list(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
-    hf_cleanup(picks_done) picks p;
+    hf_cleanup(memory_query_picks_done) picks p;
     size_t limit = memory_query_limit_of(op);
-    if (!picks_init(&p, limit + 1, lock_by_name))
+    if (!memory_query_picks_init(&p, limit + 1, memory_query_lock_by_name))
         return false;
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
             for (mem_lock *lock = anchor->locks; lock != NULL; lock = lock->next)
                 if (memory_query_matches(op, lock, now_us))
                     memory_query_pick(&p, lock);
-    picks_sort(&p);
+    memory_query_picks_sort(&p);
     op->answer.more = p.count > limit;
     size_t count = op->answer.more ? limit : p.count;
     hf_lock *locks = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *locks);
@@ -227,11 +227,11 @@ static void memory_query_fill_session(const mem_session *from, hf_session_info *
                   (hf_slice){from->text + from->user_size + from->name_size, from->caller_size});
 }
 
-static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+static bool memory_query_do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
-    hf_cleanup(picks_done) picks p;
+    hf_cleanup(memory_query_picks_done) picks p;
     size_t limit = memory_query_limit_of(op);
-    if (!picks_init(&p, limit + 1, session_by_id))
+    if (!memory_query_picks_init(&p, limit + 1, memory_query_session_by_id))
         return false;
     for (size_t i = 0; i < store->sessions_size; i++)
         for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
@@ -240,7 +240,7 @@ static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t no
                 (op->user == NULL ||
                  hf_slice_equal(hf_slice_of(op->user), (hf_slice){s->text, s->user_size})))
                 memory_query_pick(&p, s);
-    picks_sort(&p);
+    memory_query_picks_sort(&p);
     op->answer.more = p.count > limit;
     size_t count = op->answer.more ? limit : p.count;
     hf_session_info *sessions = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *sessions);
@@ -277,12 +277,12 @@ static bool memory_query_do_events(mem_store *store, hf_op *op, hf_arena *arena)
 
 /* ---- types ---- */
 
-static int type_by_name(const void *a, const void *b)
+static int memory_query_type_by_name(const void *a, const void *b)
 {
     return strcmp(((const hf_type *)a)->type, ((const hf_type *)b)->type);
 }
 
-static bool do_types(mem_store *store, hf_op *op, hf_arena *arena)
+static bool memory_query_do_types(mem_store *store, hf_op *op, hf_arena *arena)
 {
     size_t count = 0;
     for (mem_type *row = store->types; row != NULL; row = row->next)
@@ -293,13 +293,13 @@ static bool do_types(mem_store *store, hf_op *op, hf_arena *arena)
     for (mem_type *row = store->types; row != NULL; row = row->next)
         if (row->type.policy != HF_POLICY_NONE)
             *at++ = row->type;
-    qsort(types, count, sizeof *types, type_by_name);
+    qsort(types, count, sizeof *types, memory_query_type_by_name);
     op->answer.types = types;
     op->answer.types_count = count;
     return true;
 }
 
-static bool locks_live(const mem_store *store, const mem_type *type, int64_t now_us)
+static bool memory_query_locks_live(const mem_store *store, const mem_type *type, int64_t now_us)
 {
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
@@ -315,7 +315,8 @@ static bool memory_query_do_type_set(mem_store *store, hf_op *op, hf_arena *aren
     mem_type *row = mem_type_keep(store, hf_slice_of(op->type));
     if (row == NULL)
         return false;
-    hf_apply_type_set(&store->rows, op, arena, &row->type, locks_live(store, row, now_us));
+    hf_apply_type_set(&store->rows, op, arena, &row->type,
+                      memory_query_locks_live(store, row, now_us));
     if (store->rows.failed)
         return false;
     if (op->answer.status != HF_OK)
@@ -330,15 +331,15 @@ static bool memory_query_do_type_set(mem_store *store, hf_op *op, hf_arena *aren
 /* ---- sweep ---- */
 
 /* The dead, longest dead first, picked once a sweep. */
-static bool pick_dead(mem_store *store, picks *p, int64_t now_us, size_t limit)
+static bool memory_query_pick_dead(mem_store *store, picks *p, int64_t now_us, size_t limit)
 {
-    if (!picks_init(p, limit, session_by_expiry))
+    if (!memory_query_picks_init(p, limit, memory_query_session_by_expiry))
         return false;
     for (size_t i = 0; i < store->sessions_size; i++)
         for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
             if (s->ended_us == 0 && s->expires_us <= now_us)
                 memory_query_pick(p, s);
-    picks_sort(p);
+    memory_query_picks_sort(p);
     store->dead = p->items;
     store->dead_count = p->count;
     return true;
@@ -366,8 +367,9 @@ static hf_status memory_query_load_dead(void *context, hf_rows *rows, int64_t no
         return HF_OK;
     mem_session *dead = (mem_session *)*store->dead++;
     store->dead_count--;
-    hf_cleanup(picks_done) picks p;
-    if (!picks_init(&p, limit, lock_by_name) || mem_load_session(store, rows, dead) == NULL)
+    hf_cleanup(memory_query_picks_done) picks p;
+    if (!memory_query_picks_init(&p, limit, memory_query_lock_by_name) ||
+        mem_load_session(store, rows, dead) == NULL)
         return hf_fail_memory(err);
     for (mem_lock *lock = dead->locks; lock != NULL; lock = lock->session_next)
         memory_query_pick(&p, lock);
@@ -380,8 +382,8 @@ static hf_status memory_query_load_spent(void *context, hf_rows *rows, int64_t n
                                          hf_error *err)
 {
     mem_store *store = (mem_store *)context;
-    hf_cleanup(picks_done) picks p;
-    if (!picks_init(&p, limit, lock_by_end))
+    hf_cleanup(memory_query_picks_done) picks p;
+    if (!memory_query_picks_init(&p, limit, memory_query_lock_by_end))
         return hf_fail_memory(err);
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
@@ -389,7 +391,7 @@ static hf_status memory_query_load_spent(void *context, hf_rows *rows, int64_t n
                 if (lock->ends_us != 0 && lock->ends_us <= now_us && lock->session->ended_us == 0 &&
                     lock->session->expires_us > now_us)
                     memory_query_pick(&p, lock);
-    picks_sort(&p);
+    memory_query_picks_sort(&p);
     if (!memory_query_load_picked(store, rows, &p))
         return hf_fail_memory(err);
     return mem_load(store, rows, now_us) ? HF_OK : hf_fail_memory(err);
@@ -404,8 +406,8 @@ static hf_status memory_query_drop_sessions(void *context, int64_t before_us, si
                                             size_t *dropped, hf_error *err)
 {
     mem_store *store = (mem_store *)context;
-    hf_cleanup(picks_done) picks p;
-    if (!picks_init(&p, limit, session_by_end))
+    hf_cleanup(memory_query_picks_done) picks p;
+    if (!memory_query_picks_init(&p, limit, memory_query_session_by_end))
         return hf_fail_memory(err);
     for (size_t i = 0; i < store->sessions_size; i++)
         for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
@@ -421,10 +423,10 @@ static hf_status memory_query_drop_past(void *context, int64_t before_us, size_t
                                         size_t *dropped, hf_error *err)
 {
     mem_store *store = (mem_store *)context;
-    hf_cleanup(picks_done) picks p = {0};
+    hf_cleanup(memory_query_picks_done) picks p = {0};
     if (store->past_count == 0)
         return HF_OK;
-    if (!picks_init(&p, limit, past_by_age))
+    if (!memory_query_picks_init(&p, limit, memory_query_past_by_age))
         return hf_fail_memory(err);
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
@@ -438,7 +440,7 @@ static hf_status memory_query_drop_past(void *context, int64_t before_us, size_t
 }
 
 /* What was saved stays, but for what was deleted long ago. */
-static bool is_kept(const mem_anchor *anchor, int64_t before_us)
+static bool memory_query_is_kept(const mem_anchor *anchor, int64_t before_us)
 {
     const mem_saved *saved = anchor->saved;
     return anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us ||
@@ -451,8 +453,8 @@ static hf_status memory_query_drop_anchors(void *context, int64_t before_us, siz
                                            size_t *dropped, bool *end, hf_error *err)
 {
     mem_store *store = (mem_store *)context;
-    hf_cleanup(picks_done) picks p;
-    if (!picks_init(&p, limit, memory_query_by_name))
+    hf_cleanup(memory_query_picks_done) picks p;
+    if (!memory_query_picks_init(&p, limit, memory_query_by_name))
         return hf_fail_memory(err);
     size_t left = 0;
     for (size_t i = 0; i < store->anchors_size; i++)
@@ -461,7 +463,7 @@ static hf_status memory_query_drop_anchors(void *context, int64_t before_us, siz
                 memory_query_pick(&p, anchor);
                 left++;
             }
-    picks_sort(&p);
+    memory_query_picks_sort(&p);
     *end = left <= limit;
     memset(&store->swept_to, 0, sizeof store->swept_to);
     if (!*end) {
@@ -473,7 +475,7 @@ static hf_status memory_query_drop_anchors(void *context, int64_t before_us, siz
     }
     for (size_t i = 0; i < p.count; i++) {
         mem_anchor *anchor = (mem_anchor *)p.items[i];
-        if (is_kept(anchor, before_us))
+        if (memory_query_is_kept(anchor, before_us))
             continue;
         mem_anchor_drop(store, anchor);
         (*dropped)++;
@@ -523,8 +525,9 @@ static const hf_sweep_ops sweep_ops = {
 static bool memory_query_do_sweep(mem_store *store, hf_op *op, int64_t now_us, hf_status *status,
                                   hf_error *err)
 {
-    hf_cleanup(picks_done) picks dead;
-    if (!pick_dead(store, &dead, now_us, op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit))
+    hf_cleanup(memory_query_picks_done) picks dead;
+    if (!memory_query_pick_dead(store, &dead, now_us,
+                                op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit))
         return false;
     *status = hf_sweep(&store->base, &sweep_ops, &store->rows, op, now_us, err);
     if (*status == HF_NO_MEMORY &&
@@ -542,15 +545,15 @@ bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *
     op->answer.now_us = now_us;
     switch (op->kind) {
     case HF_OP_LIST:
-        return do_list(store, op, &batch->arena, now_us);
+        return memory_query_do_list(store, op, &batch->arena, now_us);
     case HF_OP_SESSIONS:
-        return do_sessions(store, op, &batch->arena, now_us);
+        return memory_query_do_sessions(store, op, &batch->arena, now_us);
     case HF_OP_EVENTS:
         return memory_query_do_events(store, op, &batch->arena);
     case HF_OP_COUNT:
         return mem_do_count(store, op, &batch->arena, now_us);
     case HF_OP_TYPES:
-        return do_types(store, op, &batch->arena);
+        return memory_query_do_types(store, op, &batch->arena);
     case HF_OP_TYPE_SET:
         return memory_query_do_type_set(store, op, &batch->arena, now_us);
     case HF_OP_TOKEN_CREATE:

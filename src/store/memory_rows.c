@@ -73,7 +73,7 @@ bool mem_lock_lives(const mem_lock *lock, int64_t now_us)
 
 /* ---- loading ---- */
 
-static hf_slice next_text(const char **at, size_t size)
+static hf_slice memory_rows_next_text(const char **at, size_t size)
 {
     hf_slice out = {*at, size};
     *at += size;
@@ -84,16 +84,16 @@ static void memory_rows_fill_session(hf_session_row *row, mem_session *from)
 {
     const char *at = from->text;
     memcpy(row->key_sha256, from->key_sha256, sizeof row->key_sha256);
-    row->user = next_text(&at, from->user_size);
-    row->name = next_text(&at, from->name_size);
-    row->caller = next_text(&at, from->caller_size);
-    row->request = next_text(&at, from->request_size);
+    row->user = memory_rows_next_text(&at, from->user_size);
+    row->name = memory_rows_next_text(&at, from->name_size);
+    row->caller = memory_rows_next_text(&at, from->caller_size);
+    row->request = memory_rows_next_text(&at, from->request_size);
     row->idle_us = from->idle_us;
     row->opened_us = from->opened_us;
     row->expires_us = from->expires_us;
     row->ended_us = from->ended_us;
     row->rev = from->rev;
-    row->ends = (hf_slice){from->ends, from->ends_size};
+    row->ends.text = (hf_slice){from->ends, from->ends_size};
     row->stored = row->present = true;
     row->origin = from;
 }
@@ -148,7 +148,7 @@ static bool memory_rows_load_requests(mem_store *store, hf_rows *rows, hf_resour
     return true;
 }
 
-static void load_saved(hf_resource_row *row, const mem_anchor *anchor)
+static void memory_rows_load_saved(hf_resource_row *row, const mem_anchor *anchor)
 {
     const mem_saved *saved = anchor->saved;
     if (saved != NULL) {
@@ -158,9 +158,9 @@ static void load_saved(hf_resource_row *row, const mem_anchor *anchor)
         row->saved_us = saved->at_us;
         row->gone = saved->gone;
         memcpy(row->saved_session, saved->session, sizeof row->saved_session);
-        row->saved_user = next_text(&at, saved->user_size);
-        row->saved_name = next_text(&at, saved->name_size);
-        row->saved_request = next_text(&at, saved->request_size);
+        row->saved_user = memory_rows_next_text(&at, saved->user_size);
+        row->saved_name = memory_rows_next_text(&at, saved->name_size);
+        row->saved_request = memory_rows_next_text(&at, saved->request_size);
     }
     for (hf_past_row *past = row->past; past != NULL; past = past->next)
         for (mem_past *from = anchor->past; from != NULL && !past->stored; from = from->next)
@@ -174,7 +174,7 @@ static void load_saved(hf_resource_row *row, const mem_anchor *anchor)
             }
 }
 
-static bool load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
+static bool memory_rows_load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
 {
     mem_anchor *anchor = mem_anchor_find(store, row->type, row->id, row->hash);
     row->loaded = true;
@@ -188,23 +188,24 @@ static bool load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
     row->ended_us = anchor->ended_us;
     row->ended_request = (hf_slice){anchor->ended_request, anchor->ended_request_size};
     memcpy(row->ended_session, anchor->ended_session, sizeof row->ended_session);
-    load_saved(row, anchor);
+    memory_rows_load_saved(row, anchor);
     for (mem_lock *lock = row->wanted ? anchor->locks : NULL; lock != NULL; lock = lock->next)
         if (mem_load_lock(store, rows, lock) == NULL)
             return false;
     return !row->wants_requests || memory_rows_load_requests(store, rows, row, anchor);
 }
 
-static bool load_lost(hf_rows *rows, hf_session_row *row, mem_lost *from)
+static bool memory_rows_load_lost(hf_rows *rows, hf_session_row *row, mem_lost *from)
 {
     const char *at = from->text;
-    hf_slice type = next_text(&at, from->type_size), id = next_text(&at, from->id_size);
+    hf_slice type = memory_rows_next_text(&at, from->type_size),
+             id = memory_rows_next_text(&at, from->id_size);
     hf_lost_row *lost = hf_rows_lost_new(rows, row, type, id);
     if (lost == NULL)
         return false;
-    lost->why = next_text(&at, from->why_size);
-    lost->by = next_text(&at, from->by_size);
-    lost->reason = next_text(&at, from->reason_size);
+    lost->why = memory_rows_next_text(&at, from->why_size);
+    lost->by = memory_rows_next_text(&at, from->by_size);
+    lost->reason = memory_rows_next_text(&at, from->reason_size);
     lost->fence = from->fence;
     lost->at_us = from->at_us;
     lost->stored = lost->present = true;
@@ -216,7 +217,7 @@ static bool memory_rows_load_all_lost(hf_rows *rows, hf_session_row *row,
                                       const mem_session *session)
 {
     for (mem_lost *from = session->lost; from != NULL; from = from->next)
-        if (!load_lost(rows, row, from))
+        if (!memory_rows_load_lost(rows, row, from))
             return false;
     return true;
 }
@@ -235,7 +236,8 @@ static bool memory_rows_load_losses(hf_rows *rows)
             for (hf_lost_row *row = loss->session->lost; row != NULL; row = row->next)
                 known |= row->origin == from;
             if (!known && hf_slice_equal(id, loss->resource->id) &&
-                hf_slice_equal(type, loss->resource->type) && !load_lost(rows, loss->session, from))
+                hf_slice_equal(type, loss->resource->type) &&
+                !memory_rows_load_lost(rows, loss->session, from))
                 return false;
         }
     }
@@ -325,7 +327,7 @@ bool mem_load(mem_store *store, hf_rows *rows, int64_t now_us)
             !memory_rows_load_session(store, rows, row, now_us))
             return false;
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
-        if (!row->loaded && !load_resource(store, rows, row))
+        if (!row->loaded && !memory_rows_load_resource(store, rows, row))
             return false;
     return memory_rows_load_losses(rows);
 }

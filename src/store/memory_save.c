@@ -24,7 +24,7 @@ static char *memory_save_copy(hf_slice text)
     return copy;
 }
 
-static mem_session *make_session(const hf_session_row *row)
+static mem_session *memory_save_make_session(const hf_session_row *row)
 {
     mem_session *session = hf_alloc(sizeof *session + row->user.size + row->name.size +
                                     row->caller.size + row->request.size);
@@ -43,7 +43,7 @@ static mem_session *make_session(const hf_session_row *row)
     return session;
 }
 
-static mem_anchor *make_anchor(mem_store *store, const hf_resource_row *row)
+static mem_anchor *memory_save_make_anchor(mem_store *store, const hf_resource_row *row)
 {
     const mem_type *type = mem_type_keep(store, row->type);
     mem_anchor *anchor = type == NULL ? NULL : hf_alloc(sizeof *anchor + row->id.size);
@@ -56,7 +56,7 @@ static mem_anchor *make_anchor(mem_store *store, const hf_resource_row *row)
     return anchor;
 }
 
-static mem_lock *make_lock(const hf_lock_row *row)
+static mem_lock *memory_save_make_lock(const hf_lock_row *row)
 {
     mem_lock *lock = hf_alloc(sizeof *lock + row->purpose.size + row->request.size);
     if (lock == NULL)
@@ -67,7 +67,7 @@ static mem_lock *make_lock(const hf_lock_row *row)
     return lock;
 }
 
-static mem_request *make_request(const hf_request_row *row)
+static mem_request *memory_save_make_request(const hf_request_row *row)
 {
     mem_request *request = hf_alloc(sizeof *request + row->message.size);
     if (request == NULL)
@@ -78,14 +78,13 @@ static mem_request *make_request(const hf_request_row *row)
     return request;
 }
 
-static mem_lost *make_lost(const hf_lost_row *row)
+static mem_lost *memory_save_make_lost(const hf_lost_row *row)
 {
     mem_lost *lost = hf_alloc(sizeof *lost + row->type.size + row->id.size + row->why.size +
                               row->by.size + row->reason.size);
     if (lost == NULL)
         return NULL;
-    lost->fence = row->fence;
-    lost->at_us = row->at_us;
+    *lost = (mem_lost){.fence = row->fence, .at_us = row->at_us};
     lost->type_size = (unsigned char)row->type.size;
     lost->id_size = (unsigned char)row->id.size;
     lost->why_size = (unsigned char)row->why.size;
@@ -100,7 +99,7 @@ static mem_lost *make_lost(const hf_lost_row *row)
     return lost;
 }
 
-static mem_saved *make_saved(const hf_resource_row *row)
+static mem_saved *memory_save_make_saved(const hf_resource_row *row)
 {
     mem_saved *saved = hf_alloc(sizeof *saved + row->saved_user.size + row->saved_name.size +
                                 row->saved_request.size);
@@ -119,14 +118,12 @@ static mem_saved *make_saved(const hf_resource_row *row)
     return saved;
 }
 
-static mem_past *make_past(const hf_past_row *row)
+static mem_past *memory_save_make_past(const hf_past_row *row)
 {
     mem_past *past = hf_alloc(sizeof *past + row->request.size);
     if (past == NULL)
         return NULL;
-    past->version = row->version;
-    past->fence = row->fence;
-    past->at_us = row->saved_us;
+    *past = (mem_past){.version = row->version, .fence = row->fence, .at_us = row->saved_us};
     past->covered_us = row->covered_us;
     past->gone = row->gone;
     past->size = (unsigned short)row->request.size;
@@ -144,32 +141,33 @@ static bool memory_save_same_text(const hf_lock_row *row)
 }
 
 /* Whether the request that ended the last hold is still the one in the anchor. */
-static bool same_end(const hf_resource_row *row)
+static bool memory_save_same_end(const hf_resource_row *row)
 {
     const mem_anchor *anchor = row->origin;
     return anchor != NULL && anchor->ended_request == row->ended_request.at;
 }
 
-static bool prepare_resource(mem_store *store, hf_resource_row *row)
+static bool memory_save_prepare_resource(mem_store *store, hf_resource_row *row)
 {
     bool kept = row->changed && row->present;
-    if (kept && !row->stored && (row->fresh = make_anchor(store, row)) == NULL)
+    if (kept && !row->stored && (row->fresh = memory_save_make_anchor(store, row)) == NULL)
         return false;
-    if (kept && row->ended_request.size > 0 && !same_end(row) &&
+    if (kept && row->ended_request.size > 0 && !memory_save_same_end(row) &&
         (row->fresh_text = memory_save_copy(row->ended_request)) == NULL)
         return false;
-    if (row->changed && row->saved_by != NULL && (row->fresh_saved = make_saved(row)) == NULL)
+    if (row->changed && row->saved_by != NULL &&
+        (row->fresh_saved = memory_save_make_saved(row)) == NULL)
         return false;
     for (hf_past_row *past = row->past; past != NULL; past = past->next)
-        if (past->changed && past->present && (past->fresh = make_past(past)) == NULL)
+        if (past->changed && past->present && (past->fresh = memory_save_make_past(past)) == NULL)
             return false;
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         if (lock->changed && lock->present && (!lock->stored || !memory_save_same_text(lock)) &&
-            (lock->fresh = make_lock(lock)) == NULL)
+            (lock->fresh = memory_save_make_lock(lock)) == NULL)
             return false;
     for (hf_request_row *request = row->requests; request != NULL; request = request->next)
         if (request->changed && request->present &&
-            (request->fresh = make_request(request)) == NULL)
+            (request->fresh = memory_save_make_request(request)) == NULL)
             return false;
     return true;
 }
@@ -178,16 +176,17 @@ static bool memory_save_prepare(mem_store *store, hf_rows *rows)
 {
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         if (row->changed && row->present && !row->stored &&
-            (row->fresh = make_session(row)) == NULL)
+            (row->fresh = memory_save_make_session(row)) == NULL)
             return false;
-        if (row->ends_changed && (row->fresh_text = memory_save_copy(row->ends)) == NULL)
+        if (row->ends_changed && (row->fresh_text = memory_save_copy(row->ends.text)) == NULL)
             return false;
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
-            if (lost->changed && lost->present && (lost->fresh = make_lost(lost)) == NULL)
+            if (lost->changed && lost->present &&
+                (lost->fresh = memory_save_make_lost(lost)) == NULL)
                 return false;
     }
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
-        if (!prepare_resource(store, row))
+        if (!memory_save_prepare_resource(store, row))
             return false;
     return true;
 }
@@ -226,7 +225,7 @@ bool mem_tables_init(mem_store *store)
 }
 
 /* Tables grow when they can; when memory is out they only get slower. */
-static void grow_anchors(mem_store *store)
+static void memory_save_grow_anchors(mem_store *store)
 {
     size_t size = store->anchors_size * 2;
     mem_anchor **table =
@@ -256,7 +255,7 @@ static void memory_save_add_session(mem_store *store, mem_session *session)
     *at = session;
 }
 
-static void grow_sessions(mem_store *store)
+static void memory_save_grow_sessions(mem_store *store)
 {
     if (store->sessions_count <= store->sessions_size)
         return;
@@ -281,7 +280,7 @@ static void grow_sessions(mem_store *store)
     hf_free(old_opened);
 }
 
-static void unlink_lock(mem_lock *lock)
+static void memory_save_unlink_lock(mem_lock *lock)
 {
     mem_lock **at = &lock->anchor->locks;
     while (*at != lock)
@@ -295,7 +294,7 @@ static void unlink_lock(mem_lock *lock)
     hf_free(lock);
 }
 
-static void link_lock(mem_lock *lock, mem_anchor *anchor, mem_session *session)
+static void memory_save_link_lock(mem_lock *lock, mem_anchor *anchor, mem_session *session)
 {
     lock->anchor = anchor;
     lock->next = anchor->locks;
@@ -309,7 +308,7 @@ static void link_lock(mem_lock *lock, mem_anchor *anchor, mem_session *session)
     session->locks = lock;
 }
 
-static void remove_request(mem_anchor *anchor, mem_request *request)
+static void memory_save_remove_request(mem_anchor *anchor, mem_request *request)
 {
     mem_request **at = &anchor->requests;
     while (*at != request)
@@ -318,7 +317,7 @@ static void remove_request(mem_anchor *anchor, mem_request *request)
     hf_free(request);
 }
 
-static void remove_lost(mem_session *session, mem_lost *lost)
+static void memory_save_remove_lost(mem_session *session, mem_lost *lost)
 {
     mem_lost **at = &session->lost;
     while (*at != lost)
@@ -345,7 +344,7 @@ static void memory_save_session(mem_store *store, hf_session_row *row)
         row->origin = row->fresh;
         memory_save_add_session(store, row->origin);
         store->sessions_count++;
-        grow_sessions(store);
+        memory_save_grow_sessions(store);
     }
     mem_session *session = row->origin;
     if (row->changed && session != NULL) {
@@ -358,11 +357,11 @@ static void memory_save_session(mem_store *store, hf_session_row *row)
     if (row->ends_changed) {
         hf_free(session->ends);
         session->ends = row->fresh_text;
-        session->ends_size = row->ends.size;
+        session->ends_size = row->ends.text.size;
     }
     for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next) {
         if (lost->changed && lost->origin != NULL)
-            remove_lost(session, lost->origin);
+            memory_save_remove_lost(session, lost->origin);
         mem_lost *fresh = lost->fresh;
         if (fresh != NULL) {
             fresh->next = session->lost;
@@ -377,12 +376,12 @@ static void memory_save_lock(hf_lock_row *row)
         return;
     mem_lock *lock = row->origin;
     if (lock != NULL && (!row->present || row->fresh != NULL)) {
-        unlink_lock(lock);
+        memory_save_unlink_lock(lock);
         lock = NULL;
     }
     if (row->fresh != NULL) {
         lock = row->fresh;
-        link_lock(lock, row->resource->origin, row->session->origin);
+        memory_save_link_lock(lock, row->resource->origin, row->session->origin);
     }
     if (lock == NULL)
         return;
@@ -394,12 +393,12 @@ static void memory_save_lock(hf_lock_row *row)
     lock->ends_us = row->ends_us;
 }
 
-static void save_requests(mem_store *store, const hf_resource_row *row)
+static void memory_save_save_requests(mem_store *store, const hf_resource_row *row)
 {
     mem_anchor *anchor = row->origin;
     for (hf_request_row *request = row->requests; request != NULL; request = request->next) {
         if (request->changed && request->origin != NULL) {
-            remove_request(anchor, request->origin);
+            memory_save_remove_request(anchor, request->origin);
             store->requests_count--;
         }
         mem_request *fresh = request->fresh;
@@ -412,7 +411,7 @@ static void save_requests(mem_store *store, const hf_resource_row *row)
     }
 }
 
-static void save_saved(mem_store *store, hf_resource_row *row, mem_anchor *anchor)
+static void memory_save_save_saved(mem_store *store, hf_resource_row *row, mem_anchor *anchor)
 {
     if (row->fresh_saved != NULL) {
         hf_free(anchor->saved);
@@ -431,7 +430,7 @@ static void save_saved(mem_store *store, hf_resource_row *row, mem_anchor *ancho
     }
 }
 
-static void save_resource(mem_store *store, hf_resource_row *row)
+static void memory_save_save_resource(mem_store *store, hf_resource_row *row)
 {
     if (row->fresh != NULL) {
         mem_anchor *fresh = row->fresh,
@@ -440,7 +439,7 @@ static void save_resource(mem_store *store, hf_resource_row *row)
         fresh->chain = *at;
         *at = fresh;
         store->anchors_count++;
-        grow_anchors(store);
+        memory_save_grow_anchors(store);
     }
     mem_anchor *anchor = row->origin;
     if (anchor == NULL)
@@ -451,16 +450,16 @@ static void save_resource(mem_store *store, hf_resource_row *row)
         anchor->ended_fence = row->ended_fence;
         anchor->ended_us = row->ended_us;
         memcpy(anchor->ended_session, row->ended_session, sizeof anchor->ended_session);
-        if (!same_end(row)) {
+        if (!memory_save_same_end(row)) {
             hf_free(anchor->ended_request);
             anchor->ended_request = row->fresh_text;
             anchor->ended_request_size = (unsigned short)row->ended_request.size;
         }
     }
-    save_saved(store, row, anchor);
+    memory_save_save_saved(store, row, anchor);
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         memory_save_lock(lock);
-    save_requests(store, row);
+    memory_save_save_requests(store, row);
     if (!row->present)
         mem_anchor_remove(store, anchor);
 }
@@ -476,14 +475,15 @@ bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us)
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
         memory_save_session(store, row);
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
-        save_resource(store, row);
+        memory_save_save_resource(store, row);
     store->fence_floor = rows->floor_raised ? rows->fence_floor : store->fence_floor;
     return true;
 }
 
 /* ---- removing ---- */
 
-static bool drop_request_of(mem_store *store, mem_anchor *anchor, const mem_session *session)
+static bool memory_save_drop_request_of(mem_store *store, mem_anchor *anchor,
+                                        const mem_session *session)
 {
     for (mem_request **at = &anchor->requests; *at != NULL; at = &(*at)->next)
         if ((*at)->session == session) {
@@ -497,19 +497,19 @@ static bool drop_request_of(mem_store *store, mem_anchor *anchor, const mem_sess
 }
 
 /* What only this session asked for, and is free otherwise, leaves no row. */
-static void drop_requests_of(mem_store *store, const mem_session *session)
+static void memory_save_drop_requests_of(mem_store *store, const mem_session *session)
 {
     for (size_t i = 0; store->requests_count > 0 && i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i], *next; anchor != NULL; anchor = next) {
             next = anchor->chain;
-            if (drop_request_of(store, anchor, session) && store->rows.drops_free &&
+            if (memory_save_drop_request_of(store, anchor, session) && store->rows.drops_free &&
                 anchor->locks == NULL && anchor->requests == NULL && anchor->saved == NULL &&
                 anchor->ended_request == NULL)
                 mem_anchor_drop(store, anchor);
         }
 }
 
-static void free_lost(mem_session *session)
+static void memory_save_free_lost(mem_session *session)
 {
     for (mem_lost *lost = session->lost, *next; lost != NULL; lost = next) {
         next = lost->next;
@@ -530,8 +530,8 @@ void mem_session_remove(mem_store *store, mem_session *session)
         *at = session->request_chain;
     }
     store->sessions_count--;
-    drop_requests_of(store, session);
-    free_lost(session);
+    memory_save_drop_requests_of(store, session);
+    memory_save_free_lost(session);
     hf_free(session->ends);
     hf_free(session);
 }
@@ -557,7 +557,7 @@ void mem_anchor_remove(mem_store *store, mem_anchor *anchor)
     hf_free(anchor);
 }
 
-static void free_anchor_rows(mem_anchor *anchor)
+static void memory_save_free_anchor_rows(mem_anchor *anchor)
 {
     for (mem_past *past = anchor->past, *next; past != NULL; past = next) {
         next = past->next;
@@ -581,12 +581,12 @@ void mem_tables_done(mem_store *store)
     for (size_t i = 0; store->anchors != NULL && i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i], *next; anchor != NULL; anchor = next) {
             next = anchor->chain;
-            free_anchor_rows(anchor);
+            memory_save_free_anchor_rows(anchor);
         }
     for (size_t i = 0; store->sessions != NULL && i < store->sessions_size; i++)
         for (mem_session *session = store->sessions[i], *next; session != NULL; session = next) {
             next = session->chain;
-            free_lost(session);
+            memory_save_free_lost(session);
             hf_free(session->ends);
             hf_free(session);
         }

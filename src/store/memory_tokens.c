@@ -19,7 +19,7 @@ void mem_tokens_done(mem_store *store)
     }
 }
 
-static bool is_same(const hf_token_row *row, const hf_op *op, const char *request)
+static bool memory_tokens_is_same(const hf_token_row *row, const hf_op *op, const char *request)
 {
     return strcmp(row->token.id, op->token) == 0 ||
            memcmp(row->sha256, op->sha256, sizeof row->sha256) == 0 ||
@@ -32,7 +32,7 @@ static void memory_tokens_add_events(mem_store *store, int64_t now_us)
         mem_events_add(&store->events, &store->rows.events[i], now_us);
 }
 
-static bool do_create(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+static bool memory_tokens_do_create(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     hf_token_row same[HF_TOKEN_SAME_MAX];
     size_t count = 0;
@@ -41,7 +41,7 @@ static bool do_create(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_
     hf_token_request(op, request);
     for (const mem_token *token = store->tokens; token != NULL && count < HF_TOKEN_SAME_MAX;
          token = token->next)
-        if (is_same(&token->row, op, request))
+        if (memory_tokens_is_same(&token->row, op, request))
             same[count++] = token->row;
     if (fresh == NULL ||
         !hf_apply_token_create(&store->rows, op, arena, same, count, now_us, &fresh->row)) {
@@ -57,7 +57,7 @@ static bool do_create(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_
     return true;
 }
 
-static bool do_find(mem_store *store, hf_op *op, hf_arena *arena)
+static bool memory_tokens_do_find(mem_store *store, hf_op *op, hf_arena *arena)
 {
     const mem_token *token = store->tokens;
     while (token != NULL && (op->token != NULL ? strcmp(token->row.token.id, op->token)
@@ -68,7 +68,7 @@ static bool do_find(mem_store *store, hf_op *op, hf_arena *arena)
     return !store->rows.failed;
 }
 
-static bool do_revoke(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+static bool memory_tokens_do_revoke(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     mem_token *token = store->tokens;
     while (token != NULL && strcmp(token->row.token.id, op->token) != 0)
@@ -83,7 +83,7 @@ static bool do_revoke(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_
     return !store->rows.failed;
 }
 
-static bool do_tokens(mem_store *store, hf_op *op, hf_arena *arena)
+static bool memory_tokens_do_tokens(mem_store *store, hf_op *op, hf_arena *arena)
 {
     size_t limit = op->limit == 0 ? HF_LIST_DEFAULT : op->limit, count = 0, left = 0;
     const mem_token *from = store->tokens;
@@ -109,12 +109,12 @@ bool mem_do_token(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     switch (op->kind) {
     case HF_OP_TOKEN_CREATE:
-        return do_create(store, op, arena, now_us);
+        return memory_tokens_do_create(store, op, arena, now_us);
     case HF_OP_TOKEN_FIND:
-        return do_find(store, op, arena);
+        return memory_tokens_do_find(store, op, arena);
     case HF_OP_TOKEN_REVOKE:
-        return do_revoke(store, op, arena, now_us);
+        return memory_tokens_do_revoke(store, op, arena, now_us);
     default:
-        return do_tokens(store, op, arena);
+        return memory_tokens_do_tokens(store, op, arena);
     }
 }

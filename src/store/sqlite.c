@@ -75,7 +75,7 @@ void sqlite_commit(sqlite_store *store, sql_conn *conn, bool nested)
 
 /* A disk that is full, among others, makes SQLite roll back all that was open; what was the
  * application's is gone too, and it must know. */
-static void undo_batch(sql_conn *conn, bool nested)
+static void sqlite_undo_batch(sql_conn *conn, bool nested)
 {
     char why[HF_MESSAGE_SIZE];
     sqlite_undo(conn, nested);
@@ -126,14 +126,14 @@ static hf_status sqlite_transact(sqlite_store *store, sql_conn *conn, hf_batch *
         store->pages = sql_number(conn, SQLITE_DO_PAGES);
     sqlite_commit(store, conn, nested);
     if (conn->status != HF_OK)
-        undo_batch(conn, nested);
+        sqlite_undo_batch(conn, nested);
     return conn->status;
 }
 
 /* ---- writing ---- */
 
 /* S2. The level can only be changed outside a transaction. */
-static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *err)
+static hf_status sqlite_set_sync(sqlite_store *store, const hf_batch *batch, hf_error *err)
 {
     int level = 1;
     for (size_t i = 0; i < batch->count; i++)
@@ -149,10 +149,9 @@ static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *
     return status;
 }
 
-/* S3. If another process writes just now, that one will see to it, and the batch has been done; who
- *     needs the room waits for it, with
- * the patience that the batch has left. */
-static void checkpoint_now(sqlite_store *store, bool waits)
+/* S3. If another process is writing, it will checkpoint, so we do not wait. With `waits` (the disk
+ *     is full) we wait as long as the batch still may. */
+static void sqlite_checkpoint_now(sqlite_store *store, bool waits)
 {
     sql_use(&store->writer, NULL);
     if (!waits)
@@ -195,17 +194,17 @@ static void sqlite_checkpoint(sqlite_store *store)
     if (log < store->checkpoint_at && !sqlite_lags(store) && !(store->low && log > LOW_PAGES))
         return;
     store->checkpoint_at = log + store->log_most / 4;
-    checkpoint_now(store, false);
+    sqlite_checkpoint_now(store, false);
 }
 
 /* Where room is short, the log is not to take it: from now on it is kept short. It is cut off when
  * it begins again, so something is written. */
-static void keep_log_short(sqlite_store *store)
+static void sqlite_keep_log_short(sqlite_store *store)
 {
     sql_conn *writer = &store->writer;
     store->log_most = SHORT_LOG_PAGES;
     hf_db_run(writer->db, "PRAGMA journal_size_limit = 1048576", NULL);
-    checkpoint_now(store, true);
+    sqlite_checkpoint_now(store, true);
     sql_use(writer, NULL);
     sqlite_begin(writer, false, false);
     sql_do(writer, SQLITE_DO_LOG_CUT);
@@ -214,13 +213,13 @@ static void keep_log_short(sqlite_store *store)
         sqlite_undo(writer, false);
 }
 
-static void lay_in_reserve(sqlite_store *store)
+static void sqlite_lay_in_reserve(sqlite_store *store)
 {
     store->reserve = store->wrapped ? 0 : sqlite_reserve(store->path, SQLITE_RESERVE_LEAST);
     store->low = !store->wrapped && store->reserve == 0;
 }
 
-static bool found_no_room(sqlite_store *store, hf_status status)
+static bool sqlite_found_no_room(sqlite_store *store, hf_status status)
 {
     return !store->wrapped && status == HF_UNAVAILABLE && hf_db_disk_full(store->writer.db);
 }
@@ -229,26 +228,26 @@ static bool found_no_room(sqlite_store *store, hf_status status)
  *     room is refused. */
 static hf_status sqlite_write_batch(sqlite_store *store, hf_batch *batch, hf_error *err)
 {
-    lay_in_reserve(store);
+    sqlite_lay_in_reserve(store);
     hf_status status = sqlite_transact(store, &store->writer, batch, false, store->low, err);
-    if (found_no_room(store, status)) {
+    if (sqlite_found_no_room(store, status)) {
         sqlite_reserve_give_up(store->path);
-        keep_log_short(store);
-        lay_in_reserve(store);
+        sqlite_keep_log_short(store);
+        sqlite_lay_in_reserve(store);
         status = sqlite_transact(store, &store->writer, batch, false, store->low, err);
     }
-    if (found_no_room(store, status)) {
+    if (sqlite_found_no_room(store, status)) {
         sqlite_reserve_give_up(store->path);
         store->low = true;
-        checkpoint_now(store, true);
+        sqlite_checkpoint_now(store, true);
         status = sqlite_transact(store, &store->writer, batch, false, true, err);
     }
     return status;
 }
 
-static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *err)
+static hf_status sqlite_execute_write(sqlite_store *store, hf_batch *batch, hf_error *err)
 {
-    hf_status status = set_sync(store, batch, err);
+    hf_status status = sqlite_set_sync(store, batch, err);
     if (status == HF_OK)
         status = sqlite_write_batch(store, batch, err);
     store->commits += status == HF_OK;
@@ -291,7 +290,7 @@ static bool sqlite_enter(sql_conn *conn, int64_t since_us)
     return true;
 }
 
-static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
+static hf_status sqlite_execute_batch(hf_store *base, hf_batch *batch, hf_error *err)
 {
     sqlite_store *store = (sqlite_store *)base;
     bool reads = true;
@@ -303,35 +302,35 @@ static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
                        store->path);
     hf_status status = store->broken ? sqlite_refuse_broken(store, err)
                        : reads       ? sqlite_transact(store, conn, batch, true, false, err)
-                                     : execute_write(store, batch, err);
+                                     : sqlite_execute_write(store, batch, err);
     pthread_mutex_unlock(&conn->mutex);
     if (batch->grouped && status == HF_UNAVAILABLE && !store->broken)
         return HF_RETRY; /* on a full disk one release may find room where many do not */
     return status;
 }
 
-static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
+static hf_status sqlite_execute(hf_store *base, hf_batch *batch, hf_error *err)
 {
     hf_group_commit *together = ((sqlite_store *)base)->together;
     return together != NULL ? hf_group_commit_execute(together, base, batch, err)
-                            : execute_one(base, batch, err);
+                            : sqlite_execute_batch(base, batch, err);
 }
 
 /* ---- opening and closing ---- */
 
 /* A program that was opened for a change or two is spared the syncs of a checkpoint, unless the log
  * is long. One that has worked for a while, such as a server, leaves everything in the file. */
-static bool should_leave_all_in_file(const sqlite_store *store)
+static bool sqlite_should_leave_all_in_file(const sqlite_store *store)
 {
     return store->writer.db != NULL && store->reader.db != NULL && !store->broken &&
            (store->commits > FEW_COMMITS || hf_db_log_pages(store->writer.db) > SHORT_LOG_PAGES);
 }
 
-static void close_sqlite(hf_store *base)
+static void sqlite_close(hf_store *base)
 {
     sqlite_store *store = (sqlite_store *)base;
-    if (should_leave_all_in_file(store))
-        checkpoint_now(store, false);
+    if (sqlite_should_leave_all_in_file(store))
+        sqlite_checkpoint_now(store, false);
     hf_group_commit_free(store->together);
     sql_conn_done(&store->writer);
     sql_conn_done(&store->reader);
@@ -340,7 +339,7 @@ static void close_sqlite(hf_store *base)
     hf_free(store);
 }
 
-static sqlite_store *store_new(void)
+static sqlite_store *sqlite_store_new(void)
 {
     sqlite_store *store = hf_alloc(sizeof *store);
     if (store == NULL)
@@ -353,7 +352,7 @@ static sqlite_store *store_new(void)
     return store;
 }
 
-static hf_status set_names(sqlite_store *store, const char *names, hf_error *err)
+static hf_status sqlite_set_names(sqlite_store *store, const char *names, hf_error *err)
 {
     size_t size = strlen(names);
     bool good = size > 0 && size < SQLITE_NAMES_MAX && names[0] >= 'a' && names[0] <= 'z';
@@ -390,21 +389,21 @@ static hf_status sqlite_read_url(sqlite_store *store, const char *rest, hf_error
                          rest[0] == '/' ? "" : "/", (int)size, rest) >= sizeof store->path - 16)
         return hf_fail(err, HF_INVALID, "The file's full path is too long.");
     if (query == NULL)
-        return set_names(store, "holdfast", err);
+        return sqlite_set_names(store, "holdfast", err);
     if (strncmp(query, "?namespace=", 11) != 0)
         return hf_fail(err, HF_INVALID,
                        "A SQLite store's URL takes only ?namespace=NAME after the path.");
-    return set_names(store, query + 11, err);
+    return sqlite_set_names(store, query + 11, err);
 }
 
-static bool has_log(const char *path)
+static bool sqlite_has_log(const char *path)
 {
     char log[PATH_MAX + 8];
     snprintf(log, sizeof log, "%s-wal", path);
     return access(log, F_OK) == 0;
 }
 
-static hf_status refuse_missing(const sqlite_store *store, hf_error *err)
+static hf_status sqlite_refuse_missing(const sqlite_store *store, hf_error *err)
 {
     return hf_fail(err, HF_NOT_FOUND, "There is no store of the namespace %s at %s.", store->names,
                    store->path);
@@ -418,7 +417,7 @@ static hf_status sqlite_look_first(const sqlite_store *store, bool make, hf_erro
     if (status != HF_OK)
         return status;
     if (!exists && !make)
-        return refuse_missing(store, err);
+        return sqlite_refuse_missing(store, err);
     if (!exists) { /* what SQLite makes later (log, shared memory) gets the same mode */
         int file = open(store->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (file < 0 && errno != EEXIST)
@@ -427,12 +426,13 @@ static hf_status sqlite_look_first(const sqlite_store *store, bool make, hf_erro
             close(file);
     }
     hf_db *db = NULL;
-    status = hf_db_open(store->path, HF_DB_READ_ONLY | (has_log(store->path) ? 0 : HF_DB_NO_TRACE),
-                        &db, err);
+    status =
+        hf_db_open(store->path,
+                   HF_DB_READ_ONLY | (sqlite_has_log(store->path) ? 0 : HF_DB_NO_TRACE), &db, err);
     if (status == HF_OK)
         status = sqlite_schema_check(db, store->path, store->names, &ours, err);
     hf_db_close(db);
-    return status == HF_OK && !ours && !make ? refuse_missing(store, err) : status;
+    return status == HF_OK && !ours && !make ? sqlite_refuse_missing(store, err) : status;
 }
 
 static hf_status sqlite_prepare(hf_db *db, const char *path, hf_error *err)
@@ -450,7 +450,7 @@ static hf_status sqlite_prepare(hf_db *db, const char *path, hf_error *err)
                                        err);
 }
 
-static hf_status open_files(sqlite_store *store, bool make, hf_error *err)
+static hf_status sqlite_open_files(sqlite_store *store, bool make, hf_error *err)
 {
     hf_status status = sqlite_look_first(store, make, err);
     /* perhaps someone was just making the file */
@@ -481,20 +481,20 @@ static hf_status open_files(sqlite_store *store, bool make, hf_error *err)
     return status == HF_OK ? sqlite_conn_ready(&store->reader, err) : status;
 }
 
-static hf_status try_open(const char *rest, bool make, hf_store **out, hf_error *err)
+static hf_status sqlite_try_open(const char *rest, bool make, hf_store **out, hf_error *err)
 {
-    sqlite_store *store = store_new();
+    sqlite_store *store = sqlite_store_new();
     if (store == NULL)
         return hf_fail_memory(err);
     hf_status status = sqlite_read_url(store, rest, err);
     if (status == HF_OK)
-        status = open_files(store, make, err);
+        status = sqlite_open_files(store, make, err);
     if (status == HF_OK)
         status = hf_group_commit_new(
-            &(hf_group_commit_rule){.execute = execute_one, .at_once = 1, .in_turn = true},
+            &(hf_group_commit_rule){.execute = sqlite_execute_batch, .at_once = 1, .in_turn = true},
             &store->together, err);
     if (status != HF_OK) {
-        close_sqlite(&store->base);
+        sqlite_close(&store->base);
         return status;
     }
     store->reserve = sqlite_reserve(store->path, SQLITE_RESERVE_LEAST);
@@ -508,25 +508,25 @@ static hf_status try_open(const char *rest, bool make, hf_store **out, hf_error 
 
 /* Many may open a new file at once. SQLite doesn't wait while the log is being set up or recovered,
  * so that is done here. */
-static hf_status open_patiently(const char *rest, bool make, hf_store **out, hf_error *err)
+static hf_status sqlite_open_patiently(const char *rest, bool make, hf_store **out, hf_error *err)
 {
     int64_t until_us = hf_seam.boot_us() + OPEN_US;
-    hf_status status = try_open(rest, make, out, err);
+    hf_status status = sqlite_try_open(rest, make, out, err);
     while (status == HF_BUSY && hf_seam.boot_us() < until_us) {
         nanosleep(&(struct timespec){0, 2000000 + (long)(hf_seam.boot_us() % 8) * 1000000}, NULL);
-        status = try_open(rest, make, out, err);
+        status = sqlite_try_open(rest, make, out, err);
     }
     return status;
 }
 
 static hf_status sqlite_open(const char *rest, hf_store **out, hf_error *err)
 {
-    return open_patiently(rest, true, out, err);
+    return sqlite_open_patiently(rest, true, out, err);
 }
 
-static hf_status open_existing_sqlite(const char *rest, hf_store **out, hf_error *err)
+static hf_status sqlite_open_existing(const char *rest, hf_store **out, hf_error *err)
 {
-    return open_patiently(rest, false, out, err);
+    return sqlite_open_patiently(rest, false, out, err);
 }
 
 hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned flags, hf_store **out,
@@ -534,12 +534,12 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
 {
     if (handle == NULL)
         return hf_fail(err, HF_INVALID, "No SQLite handle was given.");
-    sqlite_store *store = store_new();
+    sqlite_store *store = sqlite_store_new();
     if (store == NULL)
         return hf_fail_memory(err);
     store->wrapped = true;
     memcpy(store->path, "the application's database", 27);
-    hf_status status = set_names(store, names == NULL ? "holdfast" : names, err);
+    hf_status status = sqlite_set_names(store, names == NULL ? "holdfast" : names, err);
     sql_conn_init(&store->writer, NULL, &(sql_words){.ns = store->names}, sqlite_do_sql);
     if (status == HF_OK)
         status = hf_db_wrap(handle, &store->writer.db, err);
@@ -555,14 +555,14 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
     if (status == HF_OK)
         status = sqlite_conn_ready(&store->writer, err);
     if (status != HF_OK) {
-        close_sqlite(&store->base);
+        sqlite_close(&store->base);
         return status;
     }
     *out = &store->base;
     return HF_OK;
 }
 
-static void grade_sqlite(hf_store *base, hf_grade *out)
+static void sqlite_grade(hf_store *base, hf_grade *out)
 {
     sqlite_store *store = (sqlite_store *)base;
     if (!store->wrapped) {
@@ -589,11 +589,11 @@ static void grade_sqlite(hf_store *base, hf_grade *out)
 const hf_store_ops hf_store_sqlite = {
     .scheme = "sqlite",
     .open = sqlite_open,
-    .open_existing = open_existing_sqlite,
-    .execute = execute_sqlite,
+    .open_existing = sqlite_open_existing,
+    .execute = sqlite_execute,
     .install = sqlite_install,
-    .grade = grade_sqlite,
+    .grade = sqlite_grade,
     .backup = sqlite_backup,
     .restore = sqlite_restore,
-    .close = close_sqlite,
+    .close = sqlite_close,
 };

@@ -30,7 +30,7 @@ static const struct {
 
 /* A FUSE mount may be a local disk or the far end of a network; its name in the mount table tells.
  * */
-static bool fuse_is_local(const char *path)
+static bool sqlite_file_fuse_is_local(const char *path)
 {
     static const char *const local[] = {"fuseblk", "fuse.ntfs-3g", "fuse.lazyfs", "fuse.exfat"};
     char real[PATH_MAX], line[2 * PATH_MAX], best[64] = "";
@@ -64,13 +64,14 @@ static bool fuse_is_local(const char *path)
     return false;
 }
 
-static const char *network_name(const char *path)
+static const char *sqlite_file_network_name(const char *path)
 {
     int64_t kind = hf_seam.fs_kind(path);
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         if ((kind & 0xffffffff) == networks[i].kind)
-            return strcmp(networks[i].name, "FUSE") == 0 && fuse_is_local(path) ? NULL
-                                                                                : networks[i].name;
+            return strcmp(networks[i].name, "FUSE") == 0 && sqlite_file_fuse_is_local(path)
+                       ? NULL
+                       : networks[i].name;
     return NULL;
 }
 
@@ -88,7 +89,7 @@ hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
                        path, path);
     if (*exists && !S_ISREG(info.st_mode))
         return hf_fail(err, HF_UNAVAILABLE, "%s is not a regular file; name another.", path);
-    const char *network = network_name(path);
+    const char *network = sqlite_file_network_name(path);
     if (network != NULL)
         return hf_fail(err, HF_UNAVAILABLE,
                        "%s lies on a network filesystem (%s), where SQLite's locks can't be "
@@ -104,19 +105,19 @@ int64_t sqlite_file_size(const char *path)
     return stat(path, &info) == 0 ? info.st_size : 0;
 }
 
-static void reserve_path(const char *path, char *out, size_t size)
+static void sqlite_file_reserve_path(const char *path, char *out, size_t size)
 {
     snprintf(out, size, "%s-reserve", path);
 }
 
-static bool for_want_of_room(int reason)
+static bool sqlite_file_for_want_of_room(int reason)
 {
     return reason == ENOSPC || reason == EDQUOT;
 }
 
 /* Makes the file `want` bytes long, and leaves it `has` bytes long, or not at all, when there is no
  * room for that. */
-static int lay_in(const char *reserve, off_t has, off_t want)
+static int sqlite_file_lay_in(const char *reserve, off_t has, off_t want)
 {
     int file = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0)
@@ -132,19 +133,21 @@ int64_t sqlite_reserve(const char *path, int64_t want)
 {
     char reserve[PATH_MAX + 16];
     struct stat info;
-    reserve_path(path, reserve, sizeof reserve);
+    sqlite_file_reserve_path(path, reserve, sizeof reserve);
     off_t has = stat(reserve, &info) == 0 ? info.st_size : 0;
     if (has >= want)
         return has;
-    int reason = lay_in(reserve, has, want);
+    int reason = sqlite_file_lay_in(reserve, has, want);
     if (reason == 0)
         return want;
-    return has >= SQLITE_RESERVE_LEAST || !for_want_of_room(reason) ? SQLITE_RESERVE_LEAST : 0;
+    return has >= SQLITE_RESERVE_LEAST || !sqlite_file_for_want_of_room(reason)
+               ? SQLITE_RESERVE_LEAST
+               : 0;
 }
 
 void sqlite_reserve_give_up(const char *path)
 {
     char reserve[PATH_MAX + 16];
-    reserve_path(path, reserve, sizeof reserve);
+    sqlite_file_reserve_path(path, reserve, sizeof reserve);
     unlink(reserve);
 }

@@ -72,7 +72,7 @@ static hf_status sqlite_query_load_dead(void *context, hf_rows *rows, int64_t no
 }
 
 /* One lock of the query, with its session; the anchor is loaded after all are named. */
-static void load_spent_lock(sql_conn *conn, hf_rows *rows, hf_stmt *from)
+static void sqlite_query_load_spent_lock(sql_conn *conn, hf_rows *rows, hf_stmt *from)
 {
     char session[HF_SESSION_ID_SIZE] = "";
     sql_text(from, 2, session, sizeof session);
@@ -101,7 +101,7 @@ static hf_status sqlite_query_load_spent(void *context, hf_rows *rows, int64_t n
     hf_stmt_int(stmt, 1, now_us);
     hf_stmt_int(stmt, 2, (int64_t)limit);
     while (sql_next(conn, stmt))
-        load_spent_lock(conn, rows, stmt);
+        sqlite_query_load_spent_lock(conn, rows, stmt);
     sqlite_load(conn, rows, now_us);
     return conn->status;
 }
@@ -114,7 +114,7 @@ static hf_status sqlite_query_save(void *context, hf_rows *rows, int64_t now_us,
     return conn->status;
 }
 
-static void delete_by_session(sql_conn *conn, int which, const char *id)
+static void sqlite_query_delete_by_session(sql_conn *conn, int which, const char *id)
 {
     hf_stmt *stmt = sql_stmt(conn, which);
     if (stmt == NULL)
@@ -124,7 +124,7 @@ static void delete_by_session(sql_conn *conn, int which, const char *id)
 }
 
 /* What only this session asked for, and is free otherwise, leaves no row. */
-static void delete_left(sql_conn *conn, const char *id)
+static void sqlite_query_delete_left(sql_conn *conn, const char *id)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LEFT_FENCE);
     if (stmt == NULL)
@@ -135,7 +135,7 @@ static void delete_left(sql_conn *conn, const char *id)
     if (fence == 0)
         return;
     sqlite_raise_floor(conn, fence);
-    delete_by_session(conn, SQLITE_DO_SESSION_LEFT_DELETE, id);
+    sqlite_query_delete_by_session(conn, SQLITE_DO_SESSION_LEFT_DELETE, id);
 }
 
 static hf_status sqlite_query_drop_sessions(void *context, int64_t before_us, size_t limit,
@@ -153,10 +153,10 @@ static hf_status sqlite_query_drop_sessions(void *context, int64_t before_us, si
         char id[HF_SESSION_ID_SIZE] = "";
         sql_text(stmt, 0, id, sizeof id);
         hf_stmt_reset(stmt);
-        delete_left(conn, id);
-        delete_by_session(conn, SQLITE_DO_SESSION_LOST_DELETE, id);
-        delete_by_session(conn, SQLITE_DO_SESSION_REQUESTS_DELETE, id);
-        delete_by_session(conn, SQLITE_DO_SESSION_DELETE, id);
+        sqlite_query_delete_left(conn, id);
+        sqlite_query_delete_by_session(conn, SQLITE_DO_SESSION_LOST_DELETE, id);
+        sqlite_query_delete_by_session(conn, SQLITE_DO_SESSION_REQUESTS_DELETE, id);
+        sqlite_query_delete_by_session(conn, SQLITE_DO_SESSION_DELETE, id);
         (*dropped)++;
     }
     return conn->status;
@@ -204,7 +204,7 @@ static void sqlite_query_write_swept_to(sql_conn *conn, const hf_resource *to)
     sql_run(conn, stmt);
 }
 
-static void delete_anchor(sql_conn *conn, const hf_resource *anchor)
+static void sqlite_query_delete_anchor(sql_conn *conn, const hf_resource *anchor)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_RESOURCE_DELETE);
     if (stmt == NULL)
@@ -245,7 +245,7 @@ static hf_status sqlite_query_drop_anchors(void *context, int64_t before_us, siz
         hf_stmt_reset(stmt);
         if (!free_long)
             continue;
-        delete_anchor(conn, &at);
+        sqlite_query_delete_anchor(conn, &at);
         floor = fence > floor ? fence : floor;
         (*dropped)++;
     }

@@ -11,7 +11,7 @@
 
 /* ---- loading ---- */
 
-static void load_type(sql_conn *conn, hf_type_row *row)
+static void sqlite_rows_load_type(sql_conn *conn, hf_type_row *row)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_TYPE_LOAD);
     if (stmt == NULL)
@@ -66,7 +66,7 @@ static void sqlite_rows_load_ends(sql_conn *conn, hf_rows *rows, hf_session_row 
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
     if (!sql_next(conn, stmt))
         return;
-    row->ends = sql_keep(conn, rows, stmt, 0);
+    row->ends.text = sql_keep(conn, rows, stmt, 0);
     hf_stmt_reset(stmt);
 }
 
@@ -99,7 +99,7 @@ static void sqlite_rows_fill_lock(sql_conn *conn, hf_rows *rows, hf_lock_row *ro
     row->stored = row->present = true;
 }
 
-static void load_locks(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
+static void sqlite_rows_load_locks(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_LOCKS_LOAD);
     if (stmt == NULL)
@@ -134,7 +134,7 @@ static void sqlite_rows_load_requests(sql_conn *conn, hf_rows *rows, hf_resource
     }
 }
 
-static void load_anchor(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
+static void sqlite_rows_load_anchor(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_RESOURCE_LOAD);
     if (stmt == NULL)
@@ -191,7 +191,7 @@ static void sqlite_rows_load_all_lost(sql_conn *conn, hf_rows *rows, hf_session_
         sqlite_rows_read_lost(conn, rows, row, stmt);
 }
 
-static bool is_loaded(const hf_loss_row *loss)
+static bool sqlite_rows_is_loaded(const hf_loss_row *loss)
 {
     for (const hf_lost_row *row = loss->session->lost; row != NULL; row = row->next)
         if (hf_slice_equal(row->id, loss->resource->id) &&
@@ -206,7 +206,7 @@ static void sqlite_rows_load_losses(sql_conn *conn, hf_rows *rows)
 {
     bool any = rows->losses != NULL && sql_number(conn, SQLITE_DO_LOST_ANY) != 0;
     for (hf_loss_row *loss = any ? rows->losses : NULL; loss != NULL; loss = loss->next) {
-        hf_stmt *stmt = is_loaded(loss) ? NULL : sql_stmt(conn, SQLITE_DO_LOST_ONE);
+        hf_stmt *stmt = sqlite_rows_is_loaded(loss) ? NULL : sql_stmt(conn, SQLITE_DO_LOST_ONE);
         if (stmt == NULL)
             continue;
         hf_stmt_text(stmt, 1, (hf_slice){loss->session->id, HF_SESSION_ID_MAX});
@@ -288,7 +288,7 @@ void sqlite_raise_floor(sql_conn *conn, int64_t floor)
     sql_run(conn, stmt);
 }
 
-static void load_past(sql_conn *conn, const hf_resource_row *row)
+static void sqlite_rows_load_past(sql_conn *conn, const hf_resource_row *row)
 {
     for (hf_past_row *past = row->past; past != NULL; past = past->next) {
         hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_PAST_LOAD);
@@ -309,16 +309,16 @@ static void load_past(sql_conn *conn, const hf_resource_row *row)
 }
 
 /* Requests are rare: whether there are any at all is asked once a batch. */
-static bool any_requests(sql_conn *conn)
+static bool sqlite_rows_any_requests(sql_conn *conn)
 {
     return sql_number(conn, SQLITE_DO_REQUESTS_ANY) != 0;
 }
 
 void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
 {
-    bool requests = any_requests(conn);
+    bool requests = sqlite_rows_any_requests(conn);
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
-        load_type(conn, row);
+        sqlite_rows_load_type(conn, row);
     sqlite_rows_load_opens(conn, rows);
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         if (!row->loaded)
@@ -337,12 +337,12 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
     for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK;
          row = row->next) {
         if (row->wanted) {
-            load_anchor(conn, rows, row);
+            sqlite_rows_load_anchor(conn, rows, row);
             if (row->stored) /* else there is no lock either */
-                load_locks(conn, rows, row);
+                sqlite_rows_load_locks(conn, rows, row);
         }
         if (row->past != NULL && row->version != 0)
-            load_past(conn, row);
+            sqlite_rows_load_past(conn, row);
         if (requests && row->wants_requests && (row->stored || !row->wanted))
             sqlite_rows_load_requests(conn, rows, row);
         row->loaded = true;
@@ -365,7 +365,7 @@ static void sqlite_rows_save_session(sql_conn *conn, const hf_session_row *row)
         hf_stmt_int_or_null(stmt, 3, row->ended_us);
         hf_stmt_int(stmt, 4, row->rev);
         if (row->ends_changed)
-            hf_stmt_text(stmt, 5, row->ends);
+            hf_stmt_text(stmt, 5, row->ends.text);
     } else {
         hf_stmt_blob(stmt, 2, row->key_sha256, sizeof row->key_sha256);
         hf_stmt_text(stmt, 3, row->user);
@@ -390,7 +390,7 @@ static void sqlite_rows_save_new_session(sql_conn *conn, hf_session_row *row)
         sqlite_rows_save_session(conn, row);
 }
 
-static void save_lost(sql_conn *conn, const hf_lost_row *row)
+static void sqlite_rows_save_lost(sql_conn *conn, const hf_lost_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
@@ -410,7 +410,7 @@ static void save_lost(sql_conn *conn, const hf_lost_row *row)
     sql_run(conn, stmt);
 }
 
-static void save_anchor(sql_conn *conn, const hf_resource_row *row)
+static void sqlite_rows_save_anchor(sql_conn *conn, const hf_resource_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
@@ -454,7 +454,8 @@ static void save_anchor(sql_conn *conn, const hf_resource_row *row)
     sql_run(conn, stmt);
 }
 
-static void save_past(sql_conn *conn, const hf_resource_row *resource, const hf_past_row *row)
+static void sqlite_rows_save_past(sql_conn *conn, const hf_resource_row *resource,
+                                  const hf_past_row *row)
 {
     hf_stmt *stmt = row->changed && row->present ? sql_stmt(conn, SQLITE_DO_PAST_SAVE) : NULL;
     if (stmt == NULL)
@@ -493,7 +494,7 @@ static void sqlite_rows_save_lock(sql_conn *conn, const hf_lock_row *row)
     sql_run(conn, stmt);
 }
 
-static void save_request(sql_conn *conn, const hf_request_row *row)
+static void sqlite_rows_save_request(sql_conn *conn, const hf_request_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
@@ -511,7 +512,7 @@ static void save_request(sql_conn *conn, const hf_request_row *row)
     sql_run(conn, stmt);
 }
 
-static void save_event(sql_conn *conn, const hf_event_row *row, int64_t now_us)
+static void sqlite_rows_save_event(sql_conn *conn, const hf_event_row *row, int64_t now_us)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_EVENT_INSERT);
     if (stmt == NULL)
@@ -563,22 +564,22 @@ void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us)
         else if (row->changed && row->present)
             sqlite_rows_save_new_session(conn, row);
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
-            save_lost(conn, lost);
+            sqlite_rows_save_lost(conn, lost);
     }
     for (size_t i = 0; i < count; i++)
-        save_anchor(conn, resources[i]);
+        sqlite_rows_save_anchor(conn, resources[i]);
     if (rows->floor_raised)
         sqlite_raise_floor(conn, rows->fence_floor);
     for (size_t i = 0; i < count; i++)
         for (hf_past_row *past = resources[i]->past; past != NULL; past = past->next)
-            save_past(conn, resources[i], past);
+            sqlite_rows_save_past(conn, resources[i], past);
     for (size_t i = 0; i < count; i++) {
         for (hf_lock_row *lock = resources[i]->locks; lock != NULL; lock = lock->next)
             sqlite_rows_save_lock(conn, lock);
         for (hf_request_row *request = resources[i]->requests; request != NULL;
              request = request->next)
-            save_request(conn, request);
+            sqlite_rows_save_request(conn, request);
     }
     for (size_t i = 0; i < rows->events_count && conn->status == HF_OK; i++)
-        save_event(conn, &rows->events[i], now_us);
+        sqlite_rows_save_event(conn, &rows->events[i], now_us);
 }

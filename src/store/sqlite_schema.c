@@ -60,7 +60,7 @@ static hf_status sqlite_schema_version_of(hf_db *db, const char *names, int *out
     return HF_OK;
 }
 
-static hf_status refuse_newer(const char *path, int version, hf_error *err)
+static hf_status sqlite_schema_refuse_newer(const char *path, int version, hf_error *err)
 {
     return hf_fail(
         err, HF_UNAVAILABLE,
@@ -88,7 +88,7 @@ static hf_status sqlite_schema_look(hf_db *db, const char *path, const char *nam
         return status;
     *ours = version > 0;
     if (version > NEWEST_KNOWN)
-        return refuse_newer(path, version, err);
+        return sqlite_schema_refuse_newer(path, version, err);
     status = hf_db_ask(db, others_sql, others, sizeof others, err);
     if (status == HF_OK)
         status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", tables, sizeof tables, err);
@@ -116,7 +116,8 @@ hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bo
     return status;
 }
 
-static hf_status run_named(hf_db *db, const char *names, const char *text, hf_error *err)
+static hf_status sqlite_schema_run_named(hf_db *db, const char *names, const char *text,
+                                         hf_error *err)
 {
     char *sql = sql_name(text, &(sql_words){.ns = names});
     hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
@@ -124,11 +125,11 @@ static hf_status run_named(hf_db *db, const char *names, const char *text, hf_er
     return status;
 }
 
-static hf_status take_step(hf_db *db, const char *names, const char *step, int version,
-                           hf_error *err)
+static hf_status sqlite_schema_take_step(hf_db *db, const char *names, const char *step,
+                                         int version, hf_error *err)
 {
     char meta[128];
-    hf_status status = run_named(db, names, step, err);
+    hf_status status = sqlite_schema_run_named(db, names, step, err);
     if (status != HF_OK)
         return status;
     snprintf(meta, sizeof meta,
@@ -148,7 +149,7 @@ hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schem
         return status;
     status = sqlite_schema_version_of(db, names, &version, err);
     for (int i = version; status == HF_OK && i < to->count; i++)
-        status = take_step(db, names, to->steps[i], i + 1, err);
+        status = sqlite_schema_take_step(db, names, to->steps[i], i + 1, err);
     if (status == HF_OK)
         status = hf_db_run(db, nested ? "RELEASE holdfast_schema" : "COMMIT", err);
     /* SQLite ends a transaction by itself on some errors */
@@ -173,13 +174,13 @@ hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
     if (status != HF_OK || version >= schema.count)
         return status != HF_OK || version <= NEWEST_KNOWN
                    ? status
-                   : refuse_newer("this database", version, err);
+                   : sqlite_schema_refuse_newer("this database", version, err);
     return sqlite_schema_upgrade(db, names, &schema, err);
 }
 
 /* ---- backup and restore ---- */
 
-static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
+static hf_status sqlite_schema_copy_to(sqlite_store *store, const char *path, hf_error *err)
 {
     hf_db *to = NULL;
     char answer[64];
@@ -217,15 +218,15 @@ hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
                        errno == EEXIST ? "Name a file that is not there yet."
                                        : "Name a file in a folder that can be written.");
     close(file);
-    hf_status status = copy_to((sqlite_store *)base, path, err);
+    hf_status status = sqlite_schema_copy_to((sqlite_store *)base, path, err);
     if (status != HF_OK)
         unlink(path);
     return status;
 }
 
 /* A backup must be whole and of this very version: its rows are copied as they are. */
-static hf_status check_open_backup(hf_db *from, const sqlite_store *store, const char *path,
-                                   hf_error *err)
+static hf_status sqlite_schema_check_open_backup(hf_db *from, const sqlite_store *store,
+                                                 const char *path, hf_error *err)
 {
     bool ours = false;
     int version = 0;
@@ -248,7 +249,8 @@ static hf_status check_open_backup(hf_db *from, const sqlite_store *store, const
     return status;
 }
 
-static hf_status check_backup(const sqlite_store *store, const char *path, hf_error *err)
+static hf_status sqlite_schema_check_backup(const sqlite_store *store, const char *path,
+                                            hf_error *err)
 {
     bool exists;
     hf_db *from = NULL;
@@ -258,7 +260,7 @@ static hf_status check_backup(const sqlite_store *store, const char *path, hf_er
     if (status == HF_OK)
         status = hf_db_open(path, HF_DB_READ_ONLY, &from, err);
     if (status == HF_OK)
-        status = check_open_backup(from, store, path, err);
+        status = sqlite_schema_check_open_backup(from, store, path, err);
     hf_db_close(from);
     return status;
 }
@@ -275,7 +277,7 @@ static hf_status sqlite_schema_attach(hf_db *db, const char *path, hf_error *err
     return status;
 }
 
-static hf_status refuse_held(const hf_lock *lock, hf_error *err)
+static hf_status sqlite_schema_refuse_held(const hf_lock *lock, hf_error *err)
 {
     hf_fail(err, HF_LOCKED,
             "%s/%s is held by %s, and perhaps more is; a restore would take that away. Wait until "
@@ -290,7 +292,7 @@ static hf_status refuse_held(const hf_lock *lock, hf_error *err)
 }
 
 /* In the transaction that replaces: nobody takes a lock between this look and the end of it. */
-static void check_no_locks(sqlite_store *store, sql_conn *conn, int64_t now_us)
+static void sqlite_schema_check_no_locks(sqlite_store *store, sql_conn *conn, int64_t now_us)
 {
     hf_op op = {.kind = HF_OP_LIST, .limit = 1};
     hf_batch look_for = {.ops = &op, .count = 1, .capacity = 1};
@@ -298,16 +300,17 @@ static void check_no_locks(sqlite_store *store, sql_conn *conn, int64_t now_us)
         return;
     sqlite_do_alone(store, conn, &look_for, now_us);
     if (conn->status == HF_OK && op.answer.locks_count > 0)
-        conn->status = refuse_held(&op.answer.locks[0], conn->err);
+        conn->status = sqlite_schema_refuse_held(&op.answer.locks[0], conn->err);
     hf_arena_done(&look_for.arena);
 }
 
-static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql, bool replace)
+static void sqlite_schema_replace_rows(sqlite_store *store, sql_conn *conn, const char *sql,
+                                       bool replace)
 {
     sql_do(conn, SQLITE_DO_BEGIN);
     int64_t now_us = hf_store_now(&store->base, hf_seam.wall_us());
     if (!replace)
-        check_no_locks(store, conn, now_us);
+        sqlite_schema_check_no_locks(store, conn, now_us);
     int64_t last = sql_number(conn, SQLITE_DO_EVENTS_LAST),
             fence = sql_number(conn, SQLITE_DO_FENCE_LAST),
             floor = sql_number(conn, SQLITE_DO_FENCE_FLOOR_FROM);
@@ -340,7 +343,7 @@ static hf_status sqlite_schema_restore_from(sqlite_store *store, const char *pat
         status = sqlite_schema_attach(conn->db, path, err);
     if (status == HF_OK) {
         sql_use(conn, err);
-        replace_rows(store, conn, sql, replace);
+        sqlite_schema_replace_rows(store, conn, sql, replace);
         status = conn->status;
         (void)hf_db_run(conn->db, "DETACH hf_from", NULL);
     }
@@ -353,7 +356,7 @@ static hf_status sqlite_schema_restore_from(sqlite_store *store, const char *pat
 hf_status sqlite_restore(hf_store *base, const char *path, bool replace, hf_error *err)
 {
     sqlite_store *store = (sqlite_store *)base;
-    hf_status status = check_backup(store, path, err);
+    hf_status status = sqlite_schema_check_backup(store, path, err);
     if (status != HF_OK)
         return status;
     pthread_mutex_lock(&store->writer.mutex);
@@ -371,7 +374,8 @@ hf_status sqlite_restore(hf_store *base, const char *path, bool replace, hf_erro
 
 /* ---- install and uninstall ---- */
 
-static hf_status print_sql(const hf_install_order *order, const char *names, hf_error *err)
+static hf_status sqlite_schema_print_sql(const hf_install_order *order, const char *names,
+                                         hf_error *err)
 {
     hf_buffer text = {0};
     hf_buffer_print(&text,
@@ -421,7 +425,7 @@ static hf_status sqlite_schema_check_unused(hf_db *db, const char *path, const c
         live, strcmp(live, "1") == 0 ? "lock lives" : "locks live", path);
 }
 
-static hf_status check_unguarded(hf_db *db, const char *names, hf_error *err)
+static hf_status sqlite_schema_check_unguarded(hf_db *db, const char *names, hf_error *err)
 {
     char there[32], table[256] = "";
     hf_status status =
@@ -435,17 +439,17 @@ static hf_status check_unguarded(hf_db *db, const char *names, hf_error *err)
                : status;
 }
 
-static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force,
-                               hf_error *err)
+static hf_status sqlite_schema_remove_tables(hf_db *db, const char *path, const char *names,
+                                             bool force, hf_error *err)
 {
     char left[32] = "";
     hf_status status = hf_db_run(db, "BEGIN IMMEDIATE", err);
     if (status == HF_OK)
-        status = check_unguarded(db, names, err);
+        status = sqlite_schema_check_unguarded(db, names, err);
     if (status == HF_OK && !force)
         status = sqlite_schema_check_unused(db, path, names, err);
     if (status == HF_OK)
-        status = run_named(db, names, sqlite_remove_sql, err);
+        status = sqlite_schema_run_named(db, names, sqlite_remove_sql, err);
     if (status == HF_OK)
         status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", left, sizeof left, err);
     if (status == HF_OK)
@@ -478,13 +482,13 @@ static hf_status sqlite_schema_uninstall(const char *path, const char *names, bo
     db = NULL;
     status = hf_db_open(path, 0, &db, err);
     if (status == HF_OK)
-        status = remove_tables(db, path, names, force, err);
+        status = sqlite_schema_remove_tables(db, path, names, force, err);
     hf_db_close(db);
     return status;
 }
 
 /* Opening makes the tables. */
-static hf_status store_sqlite_schema_install(const char *rest, hf_error *err)
+static hf_status sqlite_schema_store_sqlite_schema_install(const char *rest, hf_error *err)
 {
     hf_store *store = NULL;
     hf_status status = hf_store_sqlite.open(rest, &store, err);
@@ -501,13 +505,13 @@ hf_status sqlite_install(const char *rest, const hf_install_order *order, hf_err
                        "SQLite has no accounts; the permissions of the file say who may use it. "
                        "Leave --role out.");
     if (!order->remove && !order->print)
-        return store_sqlite_schema_install(rest, err);
+        return sqlite_schema_store_sqlite_schema_install(rest, err);
     hf_status status = hf_url_read(rest, &url, err);
     if (status == HF_OK &&
         (url.url[0] == '\0' || url.url[0] == ':' || strchr(url.url, '?') != NULL))
         status = hf_fail(err, HF_INVALID, "Write sqlite:PATH, or sqlite:PATH?namespace=NAME.");
     if (status == HF_OK)
-        status = order->print ? print_sql(order, url.names, err)
+        status = order->print ? sqlite_schema_print_sql(order, url.names, err)
                               : sqlite_schema_uninstall(url.url, url.names, order->force, err);
     hf_url_done(&url);
     return status;

@@ -3,7 +3,6 @@
 to an account without rights, and after a dump and a restore."""
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -190,7 +189,11 @@ def account(db):
 
 
 def dump(db):
-    """A dump of the database, restored elsewhere, is as guarded."""
+    """A dump of the database, restored elsewhere, is as guarded. On MariaDB and MySQL a database is dumped as a whole, so it has its own."""
+    own, shared = f"own_{OWN}", db
+    if db.mysql:
+        db.sql(f"CREATE DATABASE {own};")
+        db = type(db)(db.kind, db.bare.replace("/test?", f"/{own}?"))
     db.sql(f"CREATE TABLE {T} (id INTEGER PRIMARY KEY, premium INTEGER, version INTEGER NOT NULL); INSERT INTO {T} VALUES (1, 0, 1), (2, 0, 1);")
     db.guard("add", T, "--type", "race", "--version", "version")
     db.sql(f"UPDATE {T} SET premium = 5, holdfast = 1 WHERE id = 1;")
@@ -208,8 +211,8 @@ def dump(db):
         copy = type(db)("postgres", db.bare.replace("/test?", f"/{other}?"))
         copy.sql(sql)
     else:
-        base = re.sub(r"/test\?", f"/{other}?", db.bare)
-        command = ["mariadb-dump", *db.client()[1:3], *db.client()[4:5], "--routines", "--triggers", "--no-tablespaces", "--skip-comments", "test"]
+        base = db.bare.replace(f"/{own}?", f"/{other}?")
+        command = ["mariadb-dump", *db.client()[1:3], *db.client()[4:5], "--routines", "--triggers", "--no-tablespaces", "--skip-comments", own]
         sql = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         db.sql(f"CREATE DATABASE {other};")
         copy = type(db)(db.kind, base)
@@ -224,6 +227,8 @@ def dump(db):
         db.sql(f"DROP DATABASE {other};")
     db.guard("remove", T)
     db.drop(T)
+    if db.mysql:
+        shared.sql(f"DROP DATABASE {own};")
 
 
 for database in databases():

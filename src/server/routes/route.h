@@ -11,7 +11,8 @@
 
 typedef struct request request;
 
-/* Who may use the route. Each op is authorized, too (authorize.h). */
+/* Who may use the route. OPEN, MORE and NEARBY let callers past the stages of access; the others
+ * are for the documents, and each op is authorized (authorize.h). */
 typedef enum route_access {
     ROUTE_OPEN,    /* anyone */
     ROUTE_SESSION, /* a session's key is enough */
@@ -87,7 +88,7 @@ extern const size_t routes_count;
 hf_status route_find(http_method method, hf_slice path, hf_arena *arena, inputs *in,
                      const route **out, const char **allow, hf_error *err);
 
-/* The methods of a path, as for an Allow header, or NULL. */
+/* "GET", "PUT" ...: for logs, documents and the Allow header. */
 const char *http_method_name(http_method method);
 
 /* What the table of routes says, for programs (OpenAPI 3.1) and for people (/api). Each answers a
