@@ -13,7 +13,7 @@ from connecting import connect  # noqa: E402
 from lib import HOLDFAST, OWN, check, databases, finish, scratch  # noqa: E402
 
 T = f"race_{OWN}"
-SECONDS = float(os.environ.get("HF_TEST_SECONDS", "4"))
+SECONDS = float(os.environ.get("HF_TEST_SECONDS", "2"))
 
 
 def by_version(db, cursor):
