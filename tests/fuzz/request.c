@@ -222,7 +222,7 @@ static bool restore(hf_store *store, bool admin)
 static struct event_base *base;
 static settings *set;
 
-typedef struct world {
+typedef struct fuzz_server {
     bool there;
     unsigned inputs;
     hf_store *store;
@@ -232,9 +232,9 @@ typedef struct world {
     log_sink log;
     http_method methods[METHODS_MAX]; /* of the requests that were handed out, in order */
     size_t handled;
-} world;
+} fuzz_server;
 
-static fixture *here;
+static fuzz_server *here;
 
 static void fuzz_request_on_request(void *context, http_request *request)
 {
@@ -270,10 +270,10 @@ static void start_once(void)
         fuzz_request_must(false, err.message);
 }
 
-static void fixture_start(fixture *w, bool admin)
+static void fuzz_server_start(fuzz_server *w, bool admin)
 {
     hf_error err = {0};
-    *w = (world){.there = true};
+    *w = (fuzz_server){.there = true};
     log_init(&w->log, STDERR_FILENO, false, LOG_LEVEL_ERROR, NULL);
     fuzz_request_must(hf_store_open("memory:", &w->store, &err) == HF_OK, "a store is opened");
     fuzz_request_prepare(w->store, admin);
@@ -286,7 +286,7 @@ static void fixture_start(fixture *w, bool admin)
     w->service->http->settings.handle = fuzz_request_on_request;
 }
 
-static void fixture_stop(fixture *w)
+static void fuzz_server_stop(fuzz_server *w)
 {
     if (!w->there)
         return;
@@ -303,21 +303,21 @@ static void fixture_stop(fixture *w)
     w->there = false;
 }
 
-static world worlds[2];
+static fuzz_server servers[2];
 
 static void at_the_end(void)
 {
-    fixture_stop(&worlds[0]);
-    fixture_stop(&worlds[1]);
+    fuzz_server_stop(&servers[0]);
+    fuzz_server_stop(&servers[1]);
     event_base_free(base);
     settings_free(set);
 }
 
 /* A server with a store as at the beginning: making one takes some milliseconds, so it serves
  * several inputs. */
-static fixture *fixture_ready(bool admin)
+static fuzz_server *fuzz_server_ready(bool admin)
 {
-    fixture *w = &worlds[admin];
+    fuzz_server *w = &servers[admin];
     if (set == NULL) {
         unsigned char digest[32];
         start_once();
@@ -327,8 +327,8 @@ static fixture *fixture_ready(bool admin)
         atexit(at_the_end);
     }
     if (!w->there || w->inputs++ == INPUTS_MAX || !restore(w->store, admin)) {
-        fixture_stop(w);
-        fixture_start(w, admin);
+        fuzz_server_stop(w);
+        fuzz_server_start(w, admin);
     }
     w->handled = 0;
     here = w;
@@ -387,20 +387,21 @@ static void fuzz_request_turn(int fd, int how, hf_buffer *answers)
 /* Nobody is there, and what was asked of the store, by the server itself too, is done. */
 /* A page may still be read for a follower that has left. What its thread has in hand then is no
  * leak, but has been taken for one. */
-static bool reads_no_page(const fixture *w)
+static bool reads_no_page(const fuzz_server *w)
 {
     feed_pages_stats pages;
     feed_pages_stats_read(w->service->feed->pages, &pages);
     return pages.reads - pages.failures == feed_pages_asked(w->service->feed->pages);
 }
 
-static bool quiet(const fixture *w)
+static bool quiet(const fuzz_server *w)
 {
     return http_connections(w->service->http) == 0 && jobs_under_way(w->service->jobs) == 0 &&
            reads_no_page(w);
 }
 
-static void fuzz_request_ask(fixture *w, const hf_buffer *requests, bool pieces, hf_buffer *answers)
+static void fuzz_request_ask(fuzz_server *w, const hf_buffer *requests, bool pieces,
+                             hf_buffer *answers)
 {
     int fds[2];
     http_listener listener = {.http = w->service->http};
@@ -497,7 +498,7 @@ static hf_slice pass_chunks(hf_slice from)
     }
 }
 
-static void check_answers(const fixture *w, const hf_buffer *answers)
+static void check_answers(const fuzz_server *w, const hf_buffer *answers)
 {
     hf_slice rest = {answers->text, answers->size};
     size_t given = 0, beyond = 0;
@@ -534,7 +535,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size < 2)
         return 0;
     uint8_t manner = bytes[0];
-    fixture *w = fixture_ready(manner & ADMIN);
+    fuzz_server *w = fuzz_server_ready(manner & ADMIN);
     picture before = fuzz_request_look(w->store);
     fuzz_request_must(before.locks == 2 && before.others == 1 && before.strangers == 1,
                       "it begins as it should");
