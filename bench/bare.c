@@ -158,11 +158,6 @@ static void write_event(bare *b, const bench_pick *pick, const char *kind, const
 static void bare_acquire(bare *b, bench_pick *pick)
 {
     pick->fence = ++b->fence;
-    sqlite3_stmt *anchor = b->statement[BARE_ANCHOR_GRANT];
-    bind_resource(anchor, pick->id, pick->id_size);
-    sqlite3_bind_int64(anchor, 3, pick->fence);
-    bare_step(b, BARE_ANCHOR_GRANT);
-
     sqlite3_stmt *lock = b->statement[BARE_LOCK_INSERT];
     bind_resource(lock, pick->id, pick->id_size);
     bind_word(lock, 3, b->session);
@@ -175,10 +170,6 @@ static void bare_acquire(bare *b, bench_pick *pick)
 
 static void bare_release(bare *b, bench_pick *pick)
 {
-    sqlite3_stmt *anchor = b->statement[BARE_ANCHOR_END];
-    bind_resource(anchor, pick->id, pick->id_size);
-    bare_step(b, BARE_ANCHOR_END);
-
     sqlite3_stmt *lock = b->statement[BARE_LOCK_DELETE];
     bind_resource(lock, pick->id, pick->id_size);
     bind_word(lock, 3, b->session);

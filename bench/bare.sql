@@ -10,10 +10,7 @@ BEGIN
 -- name: commit
 COMMIT
 
--- Acquire: the anchor, the lock, the event.
-
--- name: anchor_grant
-INSERT INTO holdfast_resource (type, id, fence, rev) VALUES (?1, ?2, ?3, ?3)
+-- Acquire: the lock, the event.
 
 -- name: lock_insert
 INSERT INTO holdfast_lock (type, id, session, mode, fence, since_us, purpose, request)
@@ -23,10 +20,7 @@ VALUES (?1, ?2, ?3, 'exclusive', ?4, ?4, ?5, ?6)
 INSERT INTO holdfast_event (at_us, kind, type, resource_id, session, user, fence, reason)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 
--- Release: the anchor, the lock, the event.
-
--- name: anchor_end
-DELETE FROM holdfast_resource WHERE type = ?1 AND id = ?2
+-- Release: the lock, the event.
 
 -- name: lock_delete
 DELETE FROM holdfast_lock WHERE type = ?1 AND id = ?2 AND session = ?3

@@ -2,8 +2,8 @@
 /* Acquire-and-release pairs on SQLite: N acquires of N distinct random resources in one batch, then
  * N releases in another, both synced to disk. Beside it, on copies of the same file, (i) sqlite3
  * alone writing the same rows and (ii) sqlite3 inserting and deleting one row. (i) says what the
- * rules, the answers and the looking-before-writing cost; (ii) what anchors and the audit log cost
- * on top. */
+ * rules, the answers and the looking-before-writing cost; (ii) what sessions, fences and the
+ * audit log cost on top. */
 #include "bare.h"
 #include "bench.h"
 #include "ours.h"

@@ -28,8 +28,8 @@ CREATE TABLE {ns}_session (
 CREATE INDEX {ns}__session_by_user ON {ns}_session (user);
 CREATE INDEX {ns}__session_by_end ON {ns}_session (ended_us, expires_us);
 
--- The anchor: one row a resource, written by every change of its locks and by every save. Version 0: never saved.
--- A resource that is free, never saved and asked for by nobody has none.
+-- The anchor of a resource that was saved, or had a forced release with a request id within a day (version 0: never
+-- saved); written by every change of its locks and by every save. All others have none: their locks say it all.
 CREATE TABLE {ns}_resource (
     type TEXT NOT NULL,
     id TEXT NOT NULL,

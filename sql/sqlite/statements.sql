@@ -30,7 +30,8 @@ SELECT policy, ttl_us, ttl_max_us FROM {ns}_type WHERE type = ?1
 SELECT key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}_session WHERE id = ?1
 -- name: session_ends_load
-SELECT ends FROM {ns}_session WHERE id = ?1
+SELECT key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request, ends
+  FROM {ns}_session WHERE id = ?1
 -- name: session_by_request
 SELECT id FROM {ns}_session WHERE request = ?1
 -- name: resource_load
@@ -72,14 +73,12 @@ SELECT type, id, fence, at_us, why, by_name, reason FROM {ns}_lost WHERE session
 SELECT type, id, fence, at_us, why, by_name, reason FROM {ns}_lost WHERE session = ?1
 
 -- name: session_insert
-INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev, ends)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 -- name: session_update
 UPDATE {ns}_session SET expires_us = ?2, ended_us = ?3, rev = ?4 WHERE id = ?1
 -- name: session_ends_update
-UPDATE {ns}_session SET expires_us = ?2, ended_us = ?3, rev = ?4, ends = ?5 WHERE id = ?1
--- name: resource_new
-INSERT INTO {ns}_resource (type, id, fence, rev) VALUES (?1, ?2, ?3, ?4)
+UPDATE {ns}_session SET rev = ?2, ends = ?3 WHERE id = ?1
 -- name: resource_insert
 INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
        version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone)
@@ -211,18 +210,6 @@ SELECT id FROM {ns}_session s WHERE ended_us <= ?1 AND NOT EXISTS (SELECT 1 FROM
  ORDER BY ended_us, id LIMIT 1
 -- name: session_delete
 DELETE FROM {ns}_session WHERE id = ?1
--- The resources that nobody asks for when the session has gone, and that are free and never saved: their highest fence.
--- name: session_left_fence
-SELECT ifnull(max(r.fence), 0) FROM {ns}_request q CROSS JOIN {ns}_resource r ON r.type = q.type AND r.id = q.id
- WHERE q.session = ?1 AND r.version = 0 AND r.ended_request IS NULL
-   AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
-   AND NOT EXISTS (SELECT 1 FROM {ns}_request o WHERE o.type = r.type AND o.id = r.id AND o.session <> ?1)
--- name: session_left_delete
-DELETE FROM {ns}_resource AS r
- WHERE (type, id) IN (SELECT q.type, q.id FROM {ns}_request q WHERE q.session = ?1) AND version = 0
-   AND ended_request IS NULL
-   AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
-   AND NOT EXISTS (SELECT 1 FROM {ns}_request o WHERE o.type = r.type AND o.id = r.id AND o.session <> ?1)
 -- name: session_lost_delete
 DELETE FROM {ns}_lost WHERE session = ?1
 -- name: session_requests_delete
@@ -258,7 +245,7 @@ SELECT ifnull(max(id), 0) FROM {ns}_event
 -- name: fence_floor_from
 SELECT CAST(value AS INTEGER) FROM hf_from.{ns}_meta WHERE name = 'fence_floor'
 -- name: fence_last
-SELECT ifnull(max(fence), 0) FROM {ns}_resource
+SELECT max(ifnull((SELECT max(fence) FROM {ns}_resource), 0), ifnull((SELECT max(fence) FROM {ns}_lock), 0))
 -- name: event_restored
 INSERT INTO {ns}_event (id, at_us, kind)
 VALUES (max(?1, (SELECT ifnull(max(id), 0) FROM {ns}_event)) + 1, ?2, 'restored')

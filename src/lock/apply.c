@@ -451,6 +451,6 @@ bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us)
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
         if (row->ends_changed)
             rows->failed |= !hf_ends_write(&rows->arena, &row->ends);
-    hf_rows_drop_free(rows, now_us);
+    hf_rows_drop(rows, now_us);
     return !rows->failed;
 }

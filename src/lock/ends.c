@@ -2,38 +2,40 @@
 /* The last ends of a session: a short text, searched and written line by line. */
 #include "lock/ends.h"
 
+#include "base/hash.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Splits off what stands before the separator. */
-static hf_slice ends_next(hf_slice *rest, char separator)
+enum { ENDS_HASH = 16 /* digits */, ENDS_LINE = 24 + ENDS_HASH };
+
+static uint64_t ends_hash(const hf_end *end)
 {
-    const char *at = rest->size == 0 ? NULL : memchr(rest->at, separator, rest->size);
-    hf_slice part = {rest->at, at == NULL ? rest->size : (size_t)(at - rest->at)};
-    size_t used = part.size + (at != NULL);
-    *rest = (hf_slice){rest->at + used, rest->size - used};
-    return part;
+    uint64_t hash = hf_hash_bytes(0, end->request.at, end->request.size);
+    hash = hf_hash_bytes(hash, end->type.at, end->type.size);
+    return hf_hash_bytes(hash, end->id.at, end->id.size);
 }
 
-/* Without its end: strtoll stops at the tab that follows. */
-static bool ends_fence_fits(hf_slice text, int64_t fence)
+/* How long the line is that the text begins with. */
+static size_t ends_line(hf_slice text)
 {
-    return fence == 0 || (text.size > 0 && strtoll(text.at, NULL, 10) == fence);
+    const char *at = memchr(text.at, '\n', text.size);
+    return at == NULL ? text.size : (size_t)(at - text.at) + 1;
 }
 
-/* The request id is looked for first: it is hardly ever there. */
 static bool ends_text_has(hf_slice text, const hf_end *end)
 {
-    if (text.size == 0 || memmem(text.at, text.size, end->request.at, end->request.size) == NULL)
+    char hash[ENDS_HASH + 3];
+    if (text.size == 0)
         return false;
-    while (text.size > 0) {
-        hf_slice line = ends_next(&text, '\n');
-        hf_slice fence = ends_next(&line, '\t'), request = ends_next(&line, '\t');
-        hf_slice type = ends_next(&line, '\t');
-        if (hf_slice_equal(request, end->request) && hf_slice_equal(type, end->type) &&
-            hf_slice_equal(line, end->id) && ends_fence_fits(fence, end->fence))
+    snprintf(hash, sizeof hash, "\t%016" PRIx64 "\n", ends_hash(end));
+    for (size_t size; text.size > 0; text = (hf_slice){text.at + size, text.size - size}) {
+        size = ends_line(text);
+        if (size > ENDS_HASH + 2 &&
+            memcmp(text.at + size - ENDS_HASH - 2, hash, ENDS_HASH + 2) == 0 &&
+            (end->fence == 0 || strtoll(text.at, NULL, 10) == end->fence))
             return true;
     }
     return false;
@@ -61,48 +63,31 @@ bool hf_ends_add(hf_arena *arena, hf_ends *ends, const hf_end *end)
 }
 
 /* The first lines of the text, at most so many. */
-static hf_slice ends_first(hf_slice ends, int lines)
+static hf_slice ends_first(hf_slice ends, size_t lines)
 {
     hf_slice rest = ends;
-    for (int i = 0; i < lines && rest.size > 0; i++)
-        ends_next(&rest, '\n');
+    for (size_t i = 0, size; i < lines && rest.size > 0; i++) {
+        size = ends_line(rest);
+        rest = (hf_slice){rest.at + size, rest.size - size};
+    }
     return (hf_slice){ends.at, ends.size - rest.size};
-}
-
-static char *ends_put(char *at, hf_slice text, char separator)
-{
-    if (text.size > 0)
-        memcpy(at, text.at, text.size);
-    at[text.size] = separator;
-    return at + text.size + 1;
-}
-
-static size_t ends_size(const hf_end *end)
-{
-    return 24 + end->request.size + end->type.size + end->id.size + 4;
 }
 
 bool hf_ends_write(hf_arena *arena, hf_ends *ends)
 {
     size_t count = ends->count < HF_ENDS_MAX ? ends->count : HF_ENDS_MAX;
-    hf_slice older = ends_first(ends->text, HF_ENDS_MAX - (int)count);
-    size_t size = older.size;
-    for (size_t i = 0; i < count; i++)
-        size += ends_size(&ends->added[i]);
-    char *text = hf_arena_alloc(arena, size + 1), *at = text;
+    hf_slice older = ends_first(ends->text, HF_ENDS_MAX - count);
+    size_t size = 0, room = count * ENDS_LINE + 1;
+    char *text = hf_arena_alloc(arena, room + older.size);
     if (text == NULL)
         return false;
     for (size_t i = 1; i <= count; i++) {
         const hf_end *end = &ends->added[(ends->count - i) % HF_ENDS_MAX];
-        char fence[24];
-        snprintf(fence, sizeof fence, "%" PRId64, end->fence);
-        at = ends_put(at, hf_slice_of(fence), '\t');
-        at = ends_put(at, end->request, '\t');
-        at = ends_put(at, end->type, '\t');
-        at = ends_put(at, end->id, '\n');
+        size += (size_t)snprintf(text + size, room - size, "%" PRId64 "\t%016" PRIx64 "\n",
+                                 end->fence, ends_hash(end));
     }
     if (older.size > 0)
-        memcpy(at, older.at, older.size);
-    ends->text = (hf_slice){text, (size_t)(at - text) + older.size};
+        memcpy(text + size, older.at, older.size);
+    ends->text = (hf_slice){text, size + older.size};
     return true;
 }

@@ -2,9 +2,10 @@
 /* The last ends that a session asked for with a request id, kept in its row by stores that drop the
  * row of a free resource: so that asking again finds what was done, and ends no newer hold.
  *
- * They are text, newest first, a line each: FENCE tab REQUEST tab TYPE tab ID. REQUEST is the
- * request id, with a space and its scope where the op has one. TYPE and ID are empty for
- * release-all. None of these can contain a tab or a newline. */
+ * They are text, newest first, a line each: FENCE tab HASH, in 16 hexadecimal digits, of the request
+ * id (with a space and its scope where the op has one), the type and the id. TYPE and ID are empty
+ * for release-all. Of hashes the row stays so short that it fits into its page, whatever the names;
+ * a client that makes two of its own ids collide harms only itself. */
 #ifndef HF_LOCK_ENDS_H
 #define HF_LOCK_ENDS_H
 

@@ -19,15 +19,12 @@ uint64_t hf_resource_hash(uint64_t seed, hf_slice type, hf_slice id)
 
 bool hf_rows_reset(hf_rows *rows, size_t ops)
 {
-    hf_arena arena = rows->arena;
-    uint64_t seed = rows->seed;
-    bool drops_free = rows->drops_free, counts_beats = rows->counts_beats;
-    hf_arena_reset(&arena);
-    memset(rows, 0, sizeof *rows);
-    rows->arena = arena;
-    rows->seed = seed;
-    rows->drops_free = drops_free;
-    rows->counts_beats = counts_beats;
+    *rows = (hf_rows){.arena = rows->arena,
+                      .seed = rows->seed,
+                      .drops_free = rows->drops_free,
+                      .drops_held = rows->drops_held,
+                      .counts_beats = rows->counts_beats};
+    hf_arena_reset(&rows->arena);
     rows->sessions_end = &rows->sessions;
     rows->resources_end = &rows->resources;
     rows->hash_size = 16;
@@ -293,39 +290,52 @@ void hf_rows_settle(hf_rows *rows)
             rows_settle(rows, row);
 }
 
-/* ---- free resources ---- */
+/* ---- rows that say nothing ---- */
 
-/* A forced release that can be asked again leaves its trace in the row, for a day. */
-static bool rows_is_free(const hf_resource_row *row, int64_t now_us)
+/* What a resource's locks don't say: that it was saved, and how it was forced away. A forced
+ * release that can be asked again leaves its trace in the row, for a day. */
+static bool rows_says_more(const hf_resource_row *row, int64_t now_us)
 {
-    if (row->version != 0 || (row->ended_request.size > 0 && row->ended_us + HF_KEEP_US > now_us))
-        return false;
-    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
-        if (lock->present)
-            return false;
-    for (const hf_request_row *request = row->requests; request != NULL; request = request->next)
-        if (request->present)
-            return false;
-    return true;
+    return row->version != 0 ||
+           (row->ended_request.size > 0 && row->ended_us + HF_KEEP_US > now_us);
 }
 
-void hf_rows_drop_free(hf_rows *rows, int64_t now_us)
+/* Whether it is held or asked for; *fence becomes the highest of its locks. */
+static bool rows_is_used(const hf_resource_row *row, int64_t *fence)
+{
+    bool used = false;
+    *fence = 0;
+    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+        if (lock->present) {
+            used = true;
+            *fence = lock->fence > *fence ? lock->fence : *fence;
+        }
+    for (const hf_request_row *request = row->requests; request != NULL; request = request->next)
+        used |= request->present;
+    return used;
+}
+
+static void rows_drop(hf_rows *rows, hf_resource_row *row, int64_t now_us)
+{
+    int64_t held;
+    bool used = rows_is_used(row, &held), more = rows_says_more(row, now_us);
+    if (!more && row->fence > held && row->fence > rows->fence_floor) {
+        rows->fence_floor = row->fence;
+        rows->floor_raised = true;
+    }
+    if (!more)
+        row->ended_request = HF_NOTHING;
+    row->present = more || (used && !rows->drops_held);
+    if (!row->stored && row->rev < row->fence)
+        row->rev = row->fence;
+}
+
+void hf_rows_drop(hf_rows *rows, int64_t now_us)
 {
     hf_resource_row *row = rows->drops_free ? rows->resources : NULL;
-    for (; row != NULL; row = row->next) {
-        if (!row->changed || !row->present)
-            continue;
-        if (!rows_is_free(row, now_us)) {
-            if (!row->stored && row->rev < row->fence)
-                row->rev = row->fence;
-            continue;
-        }
-        row->present = false;
-        if (row->fence > rows->fence_floor) {
-            rows->fence_floor = row->fence;
-            rows->floor_raised = true;
-        }
-    }
+    for (; row != NULL; row = row->next)
+        if (row->changed && row->present)
+            rows_drop(rows, row, now_us);
 }
 
 /* ---- what a batch names ---- */

@@ -55,11 +55,12 @@ struct hf_session_row {
     hf_lost_row *lost;  /* complete when wants_lost */
     hf_end end;         /* of this op or run, to be put to the ends */
     bool end_noted, ends_changed;
-    const hf_credentials *verified;  /* whose key was found right in this batch */
-    bool locked, busy, anchors_busy; /* the store's own: what it could lock */
-    void *origin;                    /* the store's own, found on loading */
-    void *fresh, *fresh_text;        /* the store's own, made on saving */
-    unsigned run;                    /* the linked run that saved a copy of it */
+    const hf_credentials *verified;             /* whose key was found right in this batch */
+    int64_t loaded_expires_us, loaded_ended_us; /* the store's own: what its row has */
+    bool locked, busy, anchors_busy;            /* the store's own: what it could lock */
+    void *origin;                               /* the store's own, found on loading */
+    void *fresh, *fresh_text;                   /* the store's own, made on saving */
+    unsigned run;                               /* the linked run that saved a copy of it */
 };
 
 /* A save that a later one has covered, kept for a day from then so that whoever asks for it again
@@ -200,14 +201,17 @@ typedef struct hf_rows {
     hf_resource_row **resource_hash;
     size_t hash_size; /* a power of two, for both */
     size_t sessions_count, resources_count;
-    /* No fence of the store has been higher that isn't in an anchor any more. floor_raised: it is
-     * to be saved. */
+    /* No fence of the store has been higher that isn't in an anchor any more, or with drops_free in
+     * a lock. floor_raised: it is to be saved. */
     int64_t fence_floor;
     bool floor_raised;
     /* The store's own, and kept by a reset: the row of a resource that is free, never saved and
      * asked for by nobody is dropped, and who asks for an end again is known by the session's row,
      * not by the resource's. */
     bool drops_free;
+    /* The store's own, kept too, with drops_free: also a resource that is held or asked for has no
+     * row while its locks say all that the row would. */
+    bool drops_held;
     /* The store's own, kept too: it counts the locks of a session that only beats
      * (hf_session_row.counts_locks). */
     bool counts_beats;
@@ -255,10 +259,10 @@ bool hf_rows_save_request(hf_rows *rows, const hf_op *op, hf_slice *out);
  * too. */
 bool hf_rows_want_taker(hf_rows *rows, hf_lost_row *lost);
 
-/* Once the ops are done: drops the rows of resources that are free, where the store does that. The
- * floor is raised to their fences, and a new row begins with its fence as its `rev`: no fence is
- * given twice. */
-void hf_rows_drop_free(hf_rows *rows, int64_t now_us);
+/* Once the ops are done: drops the rows of resources that are free (drops_free), or of all whose
+ * locks say the same (drops_held). The floor is raised to every fence that no lock has any more,
+ * and a new row begins with its fence as its `rev`: no fence is given twice. */
+void hf_rows_drop(hf_rows *rows, int64_t now_us);
 
 /* Once all is loaded: puts the locks of each resource in the order of their grants, so that what
  * follows doesn't depend on the order in which a store found them. */

@@ -346,6 +346,7 @@ static sqlite_store *sqlite_store_new(void)
         return NULL;
     hf_store_init(&store->base, &hf_store_sqlite);
     store->writer.rows.drops_free = store->reader.rows.drops_free = true;
+    store->writer.rows.drops_held = store->reader.rows.drops_held = true;
     store->writer.rows.counts_beats = store->reader.rows.counts_beats = true;
     pthread_mutex_init(&store->writer.mutex, NULL);
     pthread_mutex_init(&store->reader.mutex, NULL);

@@ -123,21 +123,6 @@ static void sqlite_query_delete_by_session(sql_conn *conn, int which, const char
     sql_run(conn, stmt);
 }
 
-/* What only this session asked for, and is free otherwise, leaves no row. */
-static void sqlite_query_delete_left(sql_conn *conn, const char *id)
-{
-    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LEFT_FENCE);
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, hf_slice_of(id));
-    int64_t fence = sql_next(conn, stmt) ? hf_stmt_column_int(stmt, 0) : 0;
-    hf_stmt_reset(stmt);
-    if (fence == 0)
-        return;
-    sqlite_raise_floor(conn, fence);
-    sqlite_query_delete_by_session(conn, SQLITE_DO_SESSION_LEFT_DELETE, id);
-}
-
 static hf_status sqlite_query_drop_sessions(void *context, int64_t before_us, size_t limit,
                                             size_t *dropped, hf_error *err)
 {
@@ -153,7 +138,6 @@ static hf_status sqlite_query_drop_sessions(void *context, int64_t before_us, si
         char id[HF_SESSION_ID_SIZE] = "";
         sql_text(stmt, 0, id, sizeof id);
         hf_stmt_reset(stmt);
-        sqlite_query_delete_left(conn, id);
         sqlite_query_delete_by_session(conn, SQLITE_DO_SESSION_LOST_DELETE, id);
         sqlite_query_delete_by_session(conn, SQLITE_DO_SESSION_REQUESTS_DELETE, id);
         sqlite_query_delete_by_session(conn, SQLITE_DO_SESSION_DELETE, id);

@@ -25,7 +25,8 @@ static void sqlite_rows_load_type(sql_conn *conn, hf_type_row *row)
 
 static void sqlite_rows_load_session(sql_conn *conn, hf_rows *rows, hf_session_row *row)
 {
-    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LOAD);
+    hf_stmt *stmt =
+        sql_stmt(conn, row->wants_ends ? SQLITE_DO_SESSION_ENDS_LOAD : SQLITE_DO_SESSION_LOAD);
     if (stmt == NULL)
         return;
     row->loaded = true;
@@ -44,6 +45,10 @@ static void sqlite_rows_load_session(sql_conn *conn, hf_rows *rows, hf_session_r
     row->rev = hf_stmt_column_int(stmt, 7);
     row->caller = sql_keep(conn, rows, stmt, 8);
     row->request = sql_keep(conn, rows, stmt, 9);
+    if (row->wants_ends)
+        row->ends.text = sql_keep(conn, rows, stmt, 10);
+    row->loaded_expires_us = row->expires_us;
+    row->loaded_ended_us = row->ended_us;
     row->stored = row->present = true;
     hf_stmt_reset(stmt);
 }
@@ -56,18 +61,6 @@ hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *i
     else if (!row->loaded)
         sqlite_rows_load_session(conn, rows, row);
     return row;
-}
-
-static void sqlite_rows_load_ends(sql_conn *conn, hf_rows *rows, hf_session_row *row)
-{
-    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_ENDS_LOAD);
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-    if (!sql_next(conn, stmt))
-        return;
-    row->ends.text = sql_keep(conn, rows, stmt, 0);
-    hf_stmt_reset(stmt);
 }
 
 /* The session a column names, loaded. A statement for it may run while another is being stepped. */
@@ -99,6 +92,17 @@ static void sqlite_rows_fill_lock(sql_conn *conn, hf_rows *rows, hf_lock_row *ro
     row->stored = row->present = true;
 }
 
+/* What is held and has no row (hf_rows.drops_held) has the highest fence of its locks. One that was
+ * higher is in the fence floor. */
+static void sqlite_rows_infer_anchor(hf_resource_row *row)
+{
+    for (const hf_lock_row *lock = row->stored ? NULL : row->locks; lock != NULL; lock = lock->next)
+        if (row->fence < lock->fence) {
+            row->fence = row->rev = lock->fence;
+            row->present = true;
+        }
+}
+
 static void sqlite_rows_load_locks(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_LOCKS_LOAD);
@@ -111,6 +115,7 @@ static void sqlite_rows_load_locks(sql_conn *conn, hf_rows *rows, hf_resource_ro
         if (conn->status == HF_OK)
             sqlite_rows_fill_lock(conn, rows, hf_rows_lock(rows, row, session), stmt, 1);
     }
+    sqlite_rows_infer_anchor(row);
 }
 
 static void sqlite_rows_load_requests(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
@@ -321,10 +326,8 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
         sqlite_rows_load_type(conn, row);
     sqlite_rows_load_opens(conn, rows);
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        if (!row->loaded)
+        if (!row->loaded || row->wants_ends)
             sqlite_rows_load_session(conn, rows, row);
-        if (row->wants_ends)
-            sqlite_rows_load_ends(conn, rows, row);
         if (row->wants_locks)
             sqlite_load_session_locks(conn, rows, row, 0);
         if (row->counts_locks)
@@ -338,12 +341,11 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
          row = row->next) {
         if (row->wanted) {
             sqlite_rows_load_anchor(conn, rows, row);
-            if (row->stored) /* else there is no lock either */
-                sqlite_rows_load_locks(conn, rows, row);
+            sqlite_rows_load_locks(conn, rows, row);
         }
         if (row->past != NULL && row->version != 0)
             sqlite_rows_load_past(conn, row);
-        if (requests && row->wants_requests && (row->stored || !row->wanted))
+        if (requests && row->wants_requests)
             sqlite_rows_load_requests(conn, rows, row);
         row->loaded = true;
     }
@@ -352,42 +354,46 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
 
 /* ---- saving ---- */
 
-static void sqlite_rows_save_session(sql_conn *conn, const hf_session_row *row)
+static void sqlite_rows_insert_session(sql_conn *conn, const hf_session_row *row)
 {
-    hf_stmt *stmt = sql_stmt(conn, !row->stored        ? SQLITE_DO_SESSION_INSERT
-                                   : row->ends_changed ? SQLITE_DO_SESSION_ENDS_UPDATE
-                                                       : SQLITE_DO_SESSION_UPDATE);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_INSERT);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-    if (row->stored) {
-        hf_stmt_int(stmt, 2, row->expires_us);
-        hf_stmt_int_or_null(stmt, 3, row->ended_us);
-        hf_stmt_int(stmt, 4, row->rev);
-        if (row->ends_changed)
-            hf_stmt_text(stmt, 5, row->ends.text);
-    } else {
-        hf_stmt_blob(stmt, 2, row->key_sha256, sizeof row->key_sha256);
-        hf_stmt_text(stmt, 3, row->user);
-        hf_stmt_text(stmt, 4, row->name);
-        hf_stmt_int(stmt, 5, row->idle_us);
-        hf_stmt_int(stmt, 6, row->opened_us);
-        hf_stmt_int(stmt, 7, row->expires_us);
-        hf_stmt_int_or_null(stmt, 8, row->ended_us);
-        hf_stmt_text(stmt, 9, row->caller);
-        hf_stmt_text(stmt, 10, row->request);
-        hf_stmt_int(stmt, 11, row->rev);
-    }
+    hf_stmt_blob(stmt, 2, row->key_sha256, sizeof row->key_sha256);
+    hf_stmt_text(stmt, 3, row->user);
+    hf_stmt_text(stmt, 4, row->name);
+    hf_stmt_int(stmt, 5, row->idle_us);
+    hf_stmt_int(stmt, 6, row->opened_us);
+    hf_stmt_int(stmt, 7, row->expires_us);
+    hf_stmt_int_or_null(stmt, 8, row->ended_us);
+    hf_stmt_text(stmt, 9, row->caller);
+    hf_stmt_text(stmt, 10, row->request);
+    hf_stmt_int(stmt, 11, row->rev);
+    hf_stmt_text(stmt, 12, row->ends.text);
     sql_run(conn, stmt);
 }
 
-/* A session that was opened and has ended something in the same batch. */
-static void sqlite_rows_save_new_session(sql_conn *conn, hf_session_row *row)
+/* What only ended something leaves the index of sessions alone. */
+static void sqlite_rows_update_session(sql_conn *conn, const hf_session_row *row)
 {
-    sqlite_rows_save_session(conn, row);
-    row->stored = true;
-    if (row->ends_changed)
-        sqlite_rows_save_session(conn, row);
+    if (row->expires_us != row->loaded_expires_us || row->ended_us != row->loaded_ended_us) {
+        hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_UPDATE);
+        if (stmt == NULL)
+            return;
+        hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
+        hf_stmt_int(stmt, 2, row->expires_us);
+        hf_stmt_int_or_null(stmt, 3, row->ended_us);
+        hf_stmt_int(stmt, 4, row->rev);
+        sql_run(conn, stmt);
+    }
+    hf_stmt *stmt = row->ends_changed ? sql_stmt(conn, SQLITE_DO_SESSION_ENDS_UPDATE) : NULL;
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
+    hf_stmt_int(stmt, 2, row->rev);
+    hf_stmt_text(stmt, 3, row->ends.text);
+    sql_run(conn, stmt);
 }
 
 static void sqlite_rows_save_lost(sql_conn *conn, const hf_lost_row *row)
@@ -414,10 +420,8 @@ static void sqlite_rows_save_anchor(sql_conn *conn, const hf_resource_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    bool fresh = !row->stored && row->version == 0 && row->ended_us == 0;
     bool saved = row->saved_by != NULL || !row->stored;
     hf_stmt *stmt = sql_stmt(conn, !row->present  ? SQLITE_DO_RESOURCE_DELETE
-                                   : fresh        ? SQLITE_DO_RESOURCE_NEW
                                    : !row->stored ? SQLITE_DO_RESOURCE_INSERT
                                    : saved        ? SQLITE_DO_RESOURCE_SAVE
                                                   : SQLITE_DO_RESOURCE_UPDATE);
@@ -431,10 +435,6 @@ static void sqlite_rows_save_anchor(sql_conn *conn, const hf_resource_row *row)
     }
     hf_stmt_int(stmt, 3, row->fence);
     hf_stmt_int(stmt, 4, row->rev);
-    if (fresh) {
-        sql_run(conn, stmt);
-        return;
-    }
     hf_stmt_text(stmt, 5,
                  row->ended_session[0] == '\0' ? HF_NOTHING
                                                : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
@@ -560,9 +560,9 @@ void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us)
     size_t count = resources == NULL ? 0 : rows->resources_count;
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         if (row->changed && row->present && row->stored)
-            sqlite_rows_save_session(conn, row);
+            sqlite_rows_update_session(conn, row);
         else if (row->changed && row->present)
-            sqlite_rows_save_new_session(conn, row);
+            sqlite_rows_insert_session(conn, row);
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
             sqlite_rows_save_lost(conn, lost);
     }

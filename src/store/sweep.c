@@ -25,7 +25,7 @@ static hf_status sweep_end_dead(sweeper *s, hf_error *err)
         size_t ended = 0;
         hf_rows_settle(s->rows);
         hf_sweep_session(s->rows, s->rows->sessions, s->now_us, s->budget, &ended);
-        hf_rows_drop_free(s->rows, s->now_us);
+        hf_rows_drop(s->rows, s->now_us);
         status = s->rows->failed ? hf_fail_memory(err)
                                  : s->ops->save(s->context, s->rows, s->now_us, err);
         if (status != HF_OK)
@@ -56,7 +56,7 @@ static hf_status sweep_end_spent(sweeper *s, hf_error *err)
             }
     if (ended == 0)
         return HF_OK;
-    hf_rows_drop_free(s->rows, s->now_us);
+    hf_rows_drop(s->rows, s->now_us);
     status =
         s->rows->failed ? hf_fail_memory(err) : s->ops->save(s->context, s->rows, s->now_us, err);
     if (status != HF_OK)

@@ -158,8 +158,9 @@ static void fences_do_not_go_back_with_a_restore(fixture *w)
     for (int i = 0; i < 5; i++) {
         last_old = done(w, ACQUIRE, BY(alice), ON("policy", "old"))->locks[0].fence;
         last_new = done(w, ACQUIRE, BY(alice), ON("policy", "new"))->locks[0].fence;
-        done(w, RELEASE_ALL, BY(alice));
-    }
+        if (i < 4)
+            done(w, RELEASE_ALL, BY(alice));
+    } /* they are held when they are replaced */
     backup_restore_from(w, path);
     expect_true(done(w, ACQUIRE, BY(alice), ON("policy", "old"))->locks[0].fence > last_old);
     expect_true(done(w, ACQUIRE, BY(alice), ON("policy", "new"))->locks[0].fence > last_new);

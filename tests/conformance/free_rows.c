@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stores in which a free resource leaves no row (SQLite and memory): what is asked again after
- * every kind of end ends no newer hold (P12), fences go on rising (P8), and no row is left. */
+ * every kind of end ends no newer hold (P12), fences go on rising (P8), and no row is left. On
+ * SQLite a resource that is held has no row either. */
 #include "suite.h"
 
 #include <sqlite3.h>
@@ -157,35 +158,21 @@ static void free_rows_expect(fixture *w, int64_t count)
     expect_int(free_rows_ask(w, "SELECT count(*) FROM holdfast_resource"), count);
 }
 
-static void the_last_end_of_a_resource_takes_its_row(fixture *w)
+/* Held, read by several, asked for or free: the locks and the requests say it all. */
+static void a_resource_that_was_never_saved_has_no_row(fixture *w)
 {
-    hf_credentials alice = person_idle(w, "alice", NULL, HOUR),
-                   bob = person_idle(w, "bob", NULL, HOUR), carol = person(w, "carol", NULL);
+    hf_credentials alice = person(w, "alice", NULL), bob = person(w, "bob", NULL);
     done(w, ACQUIRE, BY(alice), ON("page", "1"), .mode = HF_SHARED);
     done(w, ACQUIRE, BY(bob), ON("page", "1"), .mode = HF_SHARED, .ttl_us = MINUTE);
+    free_rows_expect(w, 0);
     done(w, RELEASE, BY(alice), ON("page", "1"));
-    free_rows_expect(w, 1); /* Bob reads it */
+    done(w, REQUEST, BY(alice), ON("page", "1"));
     clock_forward(w, MINUTE);
     sweep_all(w, 0);
+    expect_int(done(w, WHO, ON("page", "1"))->requests_count, 1);
     free_rows_expect(w, 0);
-
-    carol = person(w, "carol", NULL);
-    done(w, ACQUIRE, BY(carol), ON("page", "1"));
-    done(w, REQUEST, BY(bob), ON("page", "1"));
-    done(w, CLOSE, BY(carol));
-    free_rows_expect(w, 1); /* Bob asks for it */
-    done(w, CLOSE, BY(bob));
-    clock_forward(w, HF_KEEP_US + 1);
-    sweep_all(w, 0);
-    free_rows_expect(w, 0);
-
-    alice = person(w, "alice", NULL);
-    done(w, ACQUIRE, BY(alice), ON("page", "1"));
+    done(w, ACQUIRE, BY(bob), ON("page", "1"));
     done(w, FORCE_RELEASE, ON("page", "1"), .actor = "root", .text = "why");
-    free_rows_expect(w, 0);
-    done(w, ACQUIRE, BY(alice), ON("page", "1"));
-    clock_forward(w, HOUR); /* the session dies */
-    sweep_all(w, 0);
     free_rows_expect(w, 0);
 }
 
@@ -200,26 +187,122 @@ static void a_trace_and_a_version_keep_the_row(fixture *w)
     free_rows_expect(w, 1);
     done(w, SAVE, ON("page", "2"), .user = "alice", .absent = true);
     free_rows_expect(w, 2);
-    clock_forward(w, HF_KEEP_US + 1);
     done(w, ACQUIRE, BY(alice), ON("page", "1"));
-    done(w, RELEASE, BY(alice), ON("page", "1"));
+    clock_forward(w, HF_KEEP_US + 1);
+    done(w, RENEW, BY(alice), ON("page", "1"));
     free_rows_expect(w, 1);
 }
 
-/* P8, over a restart and a clock set back; the row's `rev` begins with the fence. */
-static void a_row_made_again_goes_on_from_its_fence(fixture *w)
+/* ---- fences that no row has any more (P8) ---- */
+
+static void forget_by_release(fixture *w, const hf_credentials *bob, int64_t fence)
 {
-    hf_credentials alice = person(w, "alice", NULL);
-    int64_t fence = 0;
-    for (int i = 0; i < 4; i++) {
-        int64_t next = done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence;
-        expect_true(next > fence && free_rows_ask(w, "SELECT rev FROM holdfast_resource") >= next);
-        fence = next;
-        done(w, RENEW, BY(alice), ON("page", "1"));
-        done(w, RELEASE, BY(alice), ON("page", "1"));
-        clock_set(w, w->now_us - 10 * SECOND);
+    (void)fence;
+    done(w, RELEASE, BY(*bob), ON("page", "1"));
+}
+
+static void forget_by_release_all(fixture *w, const hf_credentials *bob, int64_t fence)
+{
+    (void)fence;
+    done(w, RELEASE_ALL, BY(*bob));
+}
+
+static void forget_by_force(fixture *w, const hf_credentials *bob, int64_t fence)
+{
+    (void)bob;
+    done(w, FORCE_RELEASE, ON("page", "1"), .actor = "root", .text = "why", .fence = fence);
+}
+
+/* ... with a trace, which goes after a day when the resource is used. */
+static void forget_by_force_with_a_trace(fixture *w, const hf_credentials *bob, int64_t fence)
+{
+    done(w, FORCE_RELEASE, ON("page", "1"), .actor = "root", .text = "why", .fence = fence,
+         .request_id = "f1");
+    clock_forward(w, HF_KEEP_US + 1);
+    done(w, ACQUIRE, BY(*bob), ON("page", "2"));
+    refused(w, HF_LOCKED, ACQUIRE, BY(*bob), ON("page", "1"));
+}
+
+static void forget_by_sweeping_a_lock(fixture *w, const hf_credentials *bob, int64_t fence)
+{
+    (void)fence;
+    done(w, RENEW, BY(*bob), ON("page", "1"), .ttl_us = MINUTE);
+    clock_forward(w, MINUTE);
+    expect_true(sweep_all(w, 0) > 0);
+}
+
+static void forget_by_closing(fixture *w, const hf_credentials *bob, int64_t fence)
+{
+    (void)fence;
+    done(w, CLOSE, BY(*bob));
+}
+
+static void forget_by_sweeping_a_session(fixture *w, const hf_credentials *bob, int64_t fence)
+{
+    (void)bob;
+    (void)fence;
+    clock_forward(w, 4 * DAY);
+    expect_true(sweep_all(w, 0) > 0);
+}
+
+/* The one whose grant was the last leaves while another still reads: the locks that are left have
+ * a lower fence, and the clock is set back. */
+static void a_fence_is_not_given_again_when_its_reader_leaves(fixture *w)
+{
+    void (*const forgets[])(fixture *, const hf_credentials *,
+                            int64_t) = {forget_by_release,
+                                        forget_by_release_all,
+                                        forget_by_force,
+                                        forget_by_force_with_a_trace,
+                                        forget_by_sweeping_a_lock,
+                                        forget_by_closing,
+                                        forget_by_sweeping_a_session};
+    for (size_t i = 0; i < sizeof forgets / sizeof *forgets; i++) {
+        hf_credentials alice = person_idle(w, "alice", NULL, 9 * DAY);
+        hf_credentials bob = person_idle(w, "bob", NULL, 3 * DAY);
+        int64_t before_us = w->now_us;
+        done(w, ACQUIRE, BY(alice), ON("page", "1"), .mode = HF_SHARED);
+        clock_forward(w, HOUR);
+        int64_t last =
+            done(w, ACQUIRE, BY(bob), ON("page", "1"), .mode = HF_SHARED)->locks[0].fence;
+        forgets[i](w, &bob, last);
+        clock_set(w, before_us);
         fixture_reopen(w);
+        hf_credentials carol = person_idle(w, "carol", NULL, 9 * DAY);
+        int64_t next =
+            done(w, ACQUIRE, BY(carol), ON("page", "1"), .mode = HF_SHARED)->locks[0].fence;
+        expect_true(next > last);
+        done(w, CLOSE, BY(alice));
+        done(w, CLOSE, BY(carol));
+        hf_credentials dave = person(w, "dave", NULL);
+        expect_true(done(w, ACQUIRE, BY(dave), ON("page", "1"))->locks[0].fence > next);
+        done(w, CLOSE, BY(dave));
     }
+}
+
+/* What is held is known by its lock alone: the fence of the next grant comes from there, over a
+ * hand-over, an upgrade, a restart and a clock set back. */
+static void a_fence_that_only_a_lock_has_counts(fixture *w)
+{
+    hf_credentials alice = person_idle(w, "alice", NULL, DAY),
+                   bob = person_idle(w, "bob", NULL, DAY);
+    const hf_credentials *holder = &alice, *other = &bob;
+    int64_t last = done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence;
+    for (int i = 0; i < 4; i++) {
+        clock_set(w, w->now_us - SECOND);
+        fixture_reopen(w);
+        const hf_answer *given =
+            done(w, HAND_OVER, BY(*holder), ON("page", "1"), .fence = last, .target = other->id);
+        expect_int(given->locks[0].fence, last + 1);
+        last = given->locks[0].fence;
+        const hf_credentials *was = holder;
+        holder = other;
+        other = was;
+    }
+    done(w, DOWNGRADE, BY(*holder), ON("page", "1"));
+    fixture_reopen(w);
+    expect_int(done(w, ACQUIRE, BY(*holder), ON("page", "1"))->locks[0].fence, last + 1);
+    free_rows_expect(w, 0);
 }
 
 /* A file of the version before gets what it lacks; free rows that it has go when they are used. */
@@ -245,9 +328,10 @@ static void a_file_of_the_version_before_is_upgraded(fixture *w)
     expect(HF_OK, hf_store_open(w->url, &w->store, &err), err);
     clock_set(w, w->now_us);
     expect_true(done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence > 5000000000000000);
-    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
-    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
     free_rows_expect(w, 0);
+    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
+    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
+    expect_true(done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence > 5000000000000001);
 }
 
 /* ---- beats ---- */
@@ -285,9 +369,10 @@ static const suite_test free_rows_tests[] = {
     TEST(a_session_remembers_its_last_ends),
     TEST(a_run_that_was_undone_is_not_remembered),
     TEST(a_beat_with_many_locks_counts_them),
-    TEST_FILE(the_last_end_of_a_resource_takes_its_row),
+    TEST_FILE(a_resource_that_was_never_saved_has_no_row),
     TEST_FILE(a_trace_and_a_version_keep_the_row),
-    TEST_FILE(a_row_made_again_goes_on_from_its_fence),
+    TEST_FILE(a_fence_is_not_given_again_when_its_reader_leaves),
+    TEST_FILE(a_fence_that_only_a_lock_has_counts),
     TEST_FILE(a_file_of_the_version_before_is_upgraded),
 };
 THEME(free_rows);

@@ -729,9 +729,18 @@ static const struct {
      "SELECT l.type || '/' || l.id FROM holdfast_lock l LEFT JOIN holdfast_session s ON s.id = "
      "l.session"
      " WHERE s.id IS NULL OR s.ended_us IS NOT NULL"},
-    {"a lock whose anchor is missing or behind", "SELECT l.type || '/' || l.id FROM holdfast_lock "
-                                                 "l LEFT JOIN holdfast_resource r USING (type, id)"
-                                                 " WHERE r.fence IS NULL OR r.fence < l.fence"},
+    {"a lock whose anchor is behind",
+     "SELECT l.type || '/' || l.id FROM holdfast_lock l JOIN holdfast_resource r USING (type, id)"
+     " WHERE r.fence < l.fence"},
+    {"an anchor that says no more than its locks",
+     "SELECT type || '/' || id FROM holdfast_resource WHERE version = 0 AND ended_request IS NULL"},
+    {"a fence that was given and could be given again",
+     "SELECT e.type || '/' || e.resource_id FROM holdfast_event e WHERE e.fence > max("
+     " ifnull((SELECT CAST(value AS INTEGER) FROM holdfast_meta WHERE name = 'fence_floor'), 0),"
+     " ifnull((SELECT max(fence) FROM holdfast_lock WHERE type = e.type AND id = e.resource_id), "
+     "0),"
+     " ifnull((SELECT fence FROM holdfast_resource WHERE type = e.type AND id = e.resource_id), "
+     "0))"},
     {"two locks with one fence",
      "SELECT type || '/' || id FROM holdfast_lock GROUP BY type, id, fence HAVING count(*) > 1"},
     {"a bound in the past of its grant",
