@@ -38,6 +38,8 @@ SELECT id FROM {ns}_session WHERE request = ?1
 SELECT fence, rev, ended_session, ended_fence, ended_request, ended_us,
        version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone
   FROM {ns}_resource WHERE type = ?1 AND id = ?2
+-- name: resources_any
+SELECT EXISTS (SELECT 1 FROM {ns}_resource)
 -- name: past_load
 SELECT version, fence, saved_us, gone FROM {ns}_save WHERE type = ?1 AND id = ?2 AND request = ?3
 -- name: locks_load

@@ -6,6 +6,7 @@
 #include "cli/hints.h"
 #include "cli/verbs.h"
 
+#include <holdfast/sqlite.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ static hf_status serve_run(cli_call *call, hf_error *err)
     if (status != HF_OK)
         return status;
     cli_store_name(s->store, call->store);
+    (void)hf_sqlite_uncounted(); /* it would be a little slower, and no worse */
     if (cli_has(&call->arguments, "print-config"))
         status = print_settings(s, call->json, err);
     else

@@ -155,6 +155,11 @@ static void sqlite_patience(hf_db *db, int64_t us)
 
 /* ---- connections ---- */
 
+bool hf_db_sqlite_uncounted(void)
+{
+    return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK;
+}
+
 /* Short sleeps of random length: SQLite's own handler sleeps longer each time, and starves whoever
  * waits longest. */
 static int wait_for_others(void *context, int times)

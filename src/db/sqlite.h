@@ -20,6 +20,9 @@ extern const hf_db_driver hf_db_sqlite;
  * bytes, 'n' null. */
 char hf_db_sqlite_stored(hf_stmt *stmt, int at);
 
+/* SQLite stops counting the memory it uses, in the whole process. False: it is in use already. */
+bool hf_db_sqlite_uncounted(void);
+
 /* Opens a database file. The file must exist unless it may be created empty (not HF_DB_READ_ONLY).
  * */
 hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err);

@@ -2,10 +2,10 @@
 /* The last ends that a session asked for with a request id, kept in its row by stores that drop the
  * row of a free resource: so that asking again finds what was done, and ends no newer hold.
  *
- * They are text, newest first, a line each: FENCE tab HASH, in 16 hexadecimal digits, of the request
- * id (with a space and its scope where the op has one), the type and the id. TYPE and ID are empty
- * for release-all. Of hashes the row stays so short that it fits into its page, whatever the names;
- * a client that makes two of its own ids collide harms only itself. */
+ * They are text, newest first, a line each: FENCE tab HASH. HASH is 16 hexadecimal digits, of the
+ * request id (with a space and its scope where the op has one), the type and the id; the last two
+ * are empty for release-all. Hashes keep the row so short that it fits into its page, whatever the
+ * names. A client that makes two of its own request ids collide harms only itself. */
 #ifndef HF_LOCK_ENDS_H
 #define HF_LOCK_ENDS_H
 

@@ -23,14 +23,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_US         5000000 /* how long opening waits for others who open */
-#define LOW_PAGES       32
-#define FEW_COMMITS     2
-#define SHORT_LOG_PAGES 1000
+#define OPEN_US     5000000 /* how long opening waits for others who open */
+#define FEW_COMMITS 2
 
 /* ---- a transaction ---- */
 
-static void sqlite_begin(sql_conn *conn, bool nested, bool reads)
+void sqlite_begin(sql_conn *conn, bool nested, bool reads)
 {
     sql_do(conn, nested ? SQLITE_DO_SAVEPOINT : reads ? SQLITE_DO_BEGIN_READ : SQLITE_DO_BEGIN);
 }
@@ -122,8 +120,6 @@ static hf_status sqlite_transact(sqlite_store *store, sql_conn *conn, hf_batch *
     sqlite_work(store, conn, batch, no_growth);
     for (size_t i = 0; nested && i < batch->count; i++)
         batch->ops[i].answer.pending = true;
-    if (!reads && !store->wrapped)
-        store->pages = sql_number(conn, SQLITE_DO_PAGES);
     sqlite_commit(store, conn, nested);
     if (conn->status != HF_OK)
         sqlite_undo_batch(conn, nested);
@@ -147,70 +143,6 @@ static hf_status sqlite_set_sync(sqlite_store *store, const hf_batch *batch, hf_
     store->synced = status == HF_OK ? level : 0;
     hf_db_gather(store->writer.db, store->synced == 2);
     return status;
-}
-
-/* S3. If another process is writing, it will checkpoint, so we do not wait. With `waits` (the disk
- *     is full) we wait as long as the batch still may. */
-static void sqlite_checkpoint_now(sqlite_store *store, bool waits)
-{
-    sql_use(&store->writer, NULL);
-    if (!waits)
-        hf_db_patience(store->writer.db, 0);
-    sqlite_begin(&store->writer, false, false);
-    if (store->writer.status != HF_OK)
-        return;
-    pthread_mutex_lock(&store->reader.mutex);
-    hf_status status = hf_db_checkpoint(store->reader.db, NULL);
-    if (status != HF_OK && hf_db_sync_failed(store->reader.db))
-        store->broken = true;
-    pthread_mutex_unlock(&store->reader.mutex);
-    store->file_size = sqlite_file_size(store->path);
-    sqlite_undo(&store->writer, false);
-}
-
-/* The file must never lag behind by more than half of the reserve, which makes good for it when the
- * disk fills up. */
-static bool sqlite_lags(sqlite_store *store)
-{
-    int64_t size = store->pages * store->page_size;
-    if (size - store->file_size > store->reserve / 2)
-        store->file_size = sqlite_file_size(store->path); /* others copy the log too */
-    if (size - store->file_size > store->reserve / 2 && !store->low &&
-        store->reserve < SQLITE_RESERVE_MOST)
-        store->reserve = sqlite_reserve(store->path, 2 * store->reserve);
-    return size - store->file_size > store->reserve / 2;
-}
-
-/* Whoever's commit leaves a long log copies it into the file. A reader that stands in the way lets
- * it grow: then it is tried again after a quarter, not on every commit. Once the reserve has been
- * given up, the log is kept from growing at all. */
-static void sqlite_checkpoint(sqlite_store *store)
-{
-    int log = store->wrapped ? 0 : hf_db_log_pages(store->writer.db);
-    if (log == 0)
-        return;
-    if (log < store->log_most)
-        store->checkpoint_at = store->log_most;
-    if (log < store->checkpoint_at && !sqlite_lags(store) && !(store->low && log > LOW_PAGES))
-        return;
-    store->checkpoint_at = log + store->log_most / 4;
-    sqlite_checkpoint_now(store, false);
-}
-
-/* Where room is short, the log is not to take it: from now on it is kept short. It is cut off when
- * it begins again, so something is written. */
-static void sqlite_keep_log_short(sqlite_store *store)
-{
-    sql_conn *writer = &store->writer;
-    store->log_most = SHORT_LOG_PAGES;
-    hf_db_run(writer->db, "PRAGMA journal_size_limit = 1048576", NULL);
-    sqlite_checkpoint_now(store, true);
-    sql_use(writer, NULL);
-    sqlite_begin(writer, false, false);
-    sql_do(writer, SQLITE_DO_LOG_CUT);
-    sqlite_commit(store, writer, false);
-    if (writer->status != HF_OK)
-        sqlite_undo(writer, false);
 }
 
 static void sqlite_lay_in_reserve(sqlite_store *store)
@@ -323,7 +255,7 @@ static hf_status sqlite_execute(hf_store *base, hf_batch *batch, hf_error *err)
 static bool sqlite_should_leave_all_in_file(const sqlite_store *store)
 {
     return store->writer.db != NULL && store->reader.db != NULL && !store->broken &&
-           (store->commits > FEW_COMMITS || hf_db_log_pages(store->writer.db) > SHORT_LOG_PAGES);
+           (store->commits > FEW_COMMITS || hf_db_log_pages(store->writer.db) > SQLITE_SHORT_LOG);
 }
 
 static void sqlite_close(hf_store *base)
@@ -478,6 +410,8 @@ static hf_status sqlite_open_files(sqlite_store *store, bool make, hf_error *err
         status = sqlite_conn_ready(&store->writer, err);
     if (status == HF_OK)
         store->page_size = sql_number(&store->writer, SQLITE_DO_PAGE_SIZE);
+    if (status == HF_OK)
+        store->pages = sql_number(&store->writer, SQLITE_DO_PAGES);
     status = store->writer.status != HF_OK ? store->writer.status : status;
     return status == HF_OK ? sqlite_conn_ready(&store->reader, err) : status;
 }
@@ -561,6 +495,11 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
     }
     *out = &store->base;
     return HF_OK;
+}
+
+bool hf_sqlite_uncounted(void)
+{
+    return hf_db_sqlite_uncounted();
 }
 
 static void sqlite_grade(hf_store *base, hf_grade *out)

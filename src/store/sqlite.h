@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #define SQLITE_NAMES_MAX     32
+#define SQLITE_SHORT_LOG     1000 /* pages */
 #define SQLITE_RESERVE_LEAST ((int64_t)2 << 20)
 #define SQLITE_RESERVE_MOST  ((int64_t)16 << 20)
 
@@ -35,7 +36,8 @@ typedef struct sqlite_store {
     uint64_t commits; /* batches that changed something, by this store */
     int64_t reserve;  /* bytes laid in for when the disk is full */
     int64_t page_size;
-    int64_t pages; /* of the database, after the last commit */
+    int64_t pages; /* of the database, when it was last asked ... */
+    int pages_log; /* ... and of the log then */
     /* of the file, without what is only in the log, when it was last looked at */
     int64_t file_size;
 } sqlite_store;
@@ -45,6 +47,17 @@ typedef struct sqlite_store {
 void sqlite_commit(sqlite_store *store, sql_conn *conn, bool nested);
 void sqlite_undo(sql_conn *conn, bool nested);
 hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err);
+
+void sqlite_begin(sql_conn *conn, bool nested, bool reads);
+
+/* sqlite_checkpoint.c, S3: copying the log into the file. If another process is writing, it will
+ * do that, so we do not wait; with `waits` (the disk is full) we wait as long as the batch still
+ * may. */
+void sqlite_checkpoint_now(sqlite_store *store, bool waits);
+/* After a commit: if it is time. */
+void sqlite_checkpoint(sqlite_store *store);
+/* Where room is short, the log is not to take it: from now on it is kept short. */
+void sqlite_keep_log_short(sqlite_store *store);
 
 /* What ends a transaction must not fail for want of memory, so it is made ready beforehand. */
 hf_status sqlite_conn_ready(sql_conn *conn, hf_error *err);

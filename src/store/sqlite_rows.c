@@ -313,15 +313,15 @@ static void sqlite_rows_load_past(sql_conn *conn, const hf_resource_row *row)
     }
 }
 
-/* Requests are rare: whether there are any at all is asked once a batch. */
-static bool sqlite_rows_any_requests(sql_conn *conn)
+/* Whether there is anything to look for is asked once for a batch that would look often. */
+static bool sqlite_rows_any_anchors(sql_conn *conn, const hf_rows *rows)
 {
-    return sql_number(conn, SQLITE_DO_REQUESTS_ANY) != 0;
+    return rows->resources_count < 3 || sql_number(conn, SQLITE_DO_RESOURCES_ANY) != 0;
 }
 
 void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
 {
-    bool requests = sqlite_rows_any_requests(conn);
+    bool requests = sql_number(conn, SQLITE_DO_REQUESTS_ANY) != 0; /* they are rare */
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
         sqlite_rows_load_type(conn, row);
     sqlite_rows_load_opens(conn, rows);
@@ -337,12 +337,13 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
     }
     if (rows->resources != NULL)
         rows->fence_floor = sql_number(conn, SQLITE_DO_FENCE_FLOOR);
+    bool anchors = sqlite_rows_any_anchors(conn, rows);
     for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK;
          row = row->next) {
-        if (row->wanted) {
+        if (row->wanted && anchors)
             sqlite_rows_load_anchor(conn, rows, row);
+        if (row->wanted)
             sqlite_rows_load_locks(conn, rows, row);
-        }
         if (row->past != NULL && row->version != 0)
             sqlite_rows_load_past(conn, row);
         if (requests && row->wants_requests)

@@ -827,6 +827,24 @@ static void a_request_that_a_beat_saw_in_a_transaction_is_told_when_it_is_sure(v
     }
 }
 
+/* Only before SQLite is used; then it counts nothing, and a store works as ever. */
+static void sqlite_counts_no_memory_where_it_is_told_so_in_time(void **state)
+{
+    void *it = NULL;
+    (void)state;
+    wrap_shop_open(&it);
+    expect_true(sqlite3_memory_used() > 0);
+    expect_true(!hf_sqlite_uncounted());
+    wrap_shop_close(&it);
+    expect_int(sqlite3_shutdown(), SQLITE_OK);
+    expect_true(hf_sqlite_uncounted());
+    wrap_shop_open(&it);
+    expect_int(sqlite3_memory_used(), 0);
+    wrap_shop_close(&it);
+    expect_int(sqlite3_shutdown(), SQLITE_OK);
+    expect_int(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 1), SQLITE_OK);
+}
+
 #define IN_SHOP(test) cmocka_unit_test_setup_teardown(test, wrap_shop_open, wrap_shop_close)
 
 int main(void)
@@ -860,6 +878,7 @@ int main(void)
         cmocka_unit_test(what_is_granted_in_the_applications_transaction_is_not_believed),
         IN_SHOP(a_backup_inside_the_applications_transaction_is_invalid),
         cmocka_unit_test(a_database_with_other_tables_only_is_to_be_wrapped_with_install),
+        cmocka_unit_test(sqlite_counts_no_memory_where_it_is_told_so_in_time),
     };
     return cmocka_run_group_tests_name("wrap", tests, NULL, NULL);
 }
