@@ -98,6 +98,15 @@ bool redis_reply(redis_work *work, hf_redis_reply *out)
     return work->status == HF_OK;
 }
 
+bool redis_call(redis_work *work, hf_redis_reply *out)
+{
+    hf_redis_queue_words(work->conn->redis, &work->conn->command);
+    if (!redis_flush(work) || !redis_reply(work, out))
+        return false;
+    redis_all_taken(work);
+    return true;
+}
+
 void redis_key_word(const redis_work *work, hf_redis_words *to, const char *kind, hf_slice rest)
 {
     hf_slice parts[] = {hf_slice_of(work->store->prefix), hf_slice_of(kind), rest};
@@ -110,10 +119,10 @@ void redis_key_word(const redis_work *work, hf_redis_words *to, const char *kind
 static void redis_find_hidden(redis_work *work)
 {
     hf_redis_reply reply;
-    for (const redis_read *read = work->reads; read != NULL; read = read->next)
+    for (const redis_row *read = work->reads; read != NULL; read = read->next)
         hf_redis_queue(work->conn->redis, "TYPE", read->key.at, NULL);
     redis_flush(work);
-    for (const redis_read *read = work->reads; read != NULL; read = read->next) {
+    for (const redis_row *read = work->reads; read != NULL; read = read->next) {
         if (!redis_reply(work, &reply))
             return;
         bool loss = read->kind == REDIS_ABSENT && strcmp(reply.text.at, "hash") == 0;

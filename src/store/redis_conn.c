@@ -186,6 +186,8 @@ void redis_conn_free(redis_conn *conn)
     hf_redis_words_done(&conn->head);
     hf_redis_words_done(&conn->commands);
     hf_redis_words_done(&conn->command);
+    for (int i = 0; i < REDIS_INDEXES; i++)
+        hf_redis_words_done(&conn->indexes[i]);
     hf_buffer_done(&conn->text);
     hf_free(conn);
 }
