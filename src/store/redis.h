@@ -283,6 +283,12 @@ typedef struct redis_names {
 /* Adds what a reply lists; with \1 and `more` behind each, if there is more. */
 void redis_names_take(redis_work *work, redis_names *names, const hf_redis_reply *list,
                       hf_slice more);
+/* All that stands under a key. */
+redis_names redis_names_all(redis_work *work, const char *command, const char *kind, hf_slice rest);
+/* At most so many of an index, in the order of their bytes: after one, before another (empty: from
+ * the first, to the last). */
+redis_names redis_names_page(redis_work *work, const char *index, hf_slice after, hf_slice before,
+                             size_t limit);
 /* Sorts them, and leaves those after `after`. */
 void redis_names_sort(redis_names *names, hf_slice after);
 /* At most so many events after one number and before another (0: all that follow); how many. */

@@ -32,18 +32,6 @@ static void redis_query_words(redis_work *work, const char *a, const char *b, co
         hf_redis_word(&work->conn->command, hf_slice_of(words[i]));
 }
 
-/* All that stands under a key, as names. */
-static void redis_query_all(redis_work *work, const char *name, const char *kind, hf_slice rest,
-                            hf_slice more, redis_names *out)
-{
-    hf_redis_reply reply;
-    redis_command(work, name, kind, rest);
-    if (strcmp(name, "ZRANGE") == 0)
-        redis_query_words(work, "0", "-1", NULL);
-    if (redis_call(work, &reply))
-        redis_names_take(work, out, &reply, more);
-}
-
 /* ---- names ---- */
 
 static void redis_names_add(redis_work *work, redis_names *names, hf_slice name, hf_slice more)
@@ -89,29 +77,41 @@ static int redis_names_compare(const void *a, const void *b)
 void redis_names_sort(redis_names *names, hf_slice after)
 {
     size_t from = 0;
-    if (names->count > 0)
-        qsort(names->all, names->count, sizeof *names->all, redis_names_compare);
+    if (names->count == 0)
+        return;
+    qsort(names->all, names->count, sizeof *names->all, redis_names_compare);
     while (from < names->count && hf_slice_compare(names->all[from], after) <= 0)
         from++;
     names->all += from;
     names->count -= from;
 }
 
-/* The next page of an index in the order of its bytes: after `after`, before `before` (empty: to
- * the end). */
-static void redis_names_page(redis_work *work, redis_names *names, const char *index,
-                             hf_slice after, hf_slice before)
+redis_names redis_names_all(redis_work *work, const char *command, const char *kind, hf_slice rest)
+{
+    redis_names names = {0};
+    hf_redis_reply reply;
+    redis_command(work, command, kind, rest);
+    if (strcmp(command, "ZRANGE") == 0)
+        redis_query_words(work, "0", "-1", NULL);
+    if (redis_call(work, &reply))
+        redis_names_take(work, &names, &reply, HF_NOTHING);
+    return names;
+}
+
+redis_names redis_names_page(redis_work *work, const char *index, hf_slice after, hf_slice before,
+                             size_t limit)
 {
     hf_redis_words *to = &work->conn->command;
+    redis_names names = {0};
     hf_redis_reply reply;
     redis_command(work, "ZRANGEBYLEX", index, HF_NOTHING);
-    hf_redis_joined(to, (hf_slice[]){{"(", 1}, after}, 2);
+    hf_redis_joined(to, (hf_slice[]){{after.size > 0 ? "(" : "-", 1}, after}, 2);
     hf_redis_joined(to, (hf_slice[]){{before.size > 0 ? "(" : "+", 1}, before}, 2);
     redis_query_words(work, "LIMIT", "0", NULL);
-    hf_redis_number(to, QUERY_PAGE);
-    names->count = 0;
+    hf_redis_number(to, (int64_t)limit);
     if (redis_call(work, &reply))
-        redis_names_take(work, names, &reply, HF_NOTHING);
+        redis_names_take(work, &names, &reply, HF_NOTHING);
+    return names;
 }
 
 /* ---- locks ---- */
@@ -174,12 +174,17 @@ static hf_slice redis_query_text(hf_slice type, const char *after, char *out, si
 static void redis_query_names_of(redis_work *work, const hf_op *op, redis_names *names)
 {
     redis_names sessions = {0};
+    hf_redis_reply reply;
     if (op->target != NULL)
         redis_names_add(work, &sessions, hf_slice_of(op->target), HF_NOTHING);
     else
-        redis_query_all(work, "SMEMBERS", "u:", hf_slice_of(op->user), HF_NOTHING, &sessions);
-    for (size_t i = 0; i < sessions.count && work->status == HF_OK; i++)
-        redis_query_all(work, "ZRANGE", "h:", sessions.all[i], sessions.all[i], names);
+        sessions = redis_names_all(work, "SMEMBERS", "u:", hf_slice_of(op->user));
+    for (size_t i = 0; i < sessions.count && work->status == HF_OK; i++) {
+        redis_command(work, "ZRANGE", "h:", sessions.all[i]);
+        redis_query_words(work, "0", "-1", NULL);
+        if (redis_call(work, &reply))
+            redis_names_take(work, names, &reply, sessions.all[i]);
+    }
 }
 
 static void redis_query_of_type(redis_names *names, const char *type)
@@ -228,7 +233,7 @@ static void redis_query_list(redis_work *work, hf_op *op)
             after = hf_slice_compare(first, after) > 0 ? first : after;
         }
         do {
-            redis_names_page(work, &names, "locks", after, before);
+            names = redis_names_page(work, "locks", after, before, QUERY_PAGE);
             more = redis_query_add_locks(work, &names, locks, limit, &count);
             after = names.count > 0 ? names.all[names.count - 1] : after;
         } while (!more && names.count == QUERY_PAGE && work->status == HF_OK);
@@ -285,12 +290,12 @@ static void redis_query_sessions(redis_work *work, hf_op *op)
     if (sessions == NULL)
         return;
     if (op->user != NULL) {
-        redis_query_all(work, "SMEMBERS", "u:", hf_slice_of(op->user), HF_NOTHING, &names);
+        names = redis_names_all(work, "SMEMBERS", "u:", hf_slice_of(op->user));
         redis_names_sort(&names, after);
         more = redis_query_add_sessions(work, op, &names, sessions, limit, &count);
     } else {
         do {
-            redis_names_page(work, &names, "sessions", after, HF_NOTHING);
+            names = redis_names_page(work, "sessions", after, HF_NOTHING, QUERY_PAGE);
             more = redis_query_add_sessions(work, op, &names, sessions, limit, &count);
             after = names.count > 0 ? names.all[names.count - 1] : after;
         } while (!more && names.count == QUERY_PAGE && work->status == HF_OK);
@@ -464,8 +469,7 @@ static void redis_query_events(redis_work *work, hf_op *op, hf_slice seq, hf_sli
 
 static void redis_query_types(redis_work *work, hf_op *op)
 {
-    redis_names names = {0};
-    redis_query_all(work, "SMEMBERS", "types", HF_NOTHING, HF_NOTHING, &names);
+    redis_names names = redis_names_all(work, "SMEMBERS", "types", HF_NOTHING);
     redis_names_sort(&names, HF_NOTHING);
     hf_type *types =
         redis_query_alloc(work, &work->batch->arena, (names.count + 1) * sizeof *types);
@@ -488,7 +492,7 @@ static bool redis_query_type_lives(redis_work *work, hf_slice type)
     hf_slice before = redis_query_text(type, "\2", end, sizeof end);
     redis_names names = {0};
     do {
-        redis_names_page(work, &names, "locks", after, before);
+        names = redis_names_page(work, "locks", after, before, QUERY_PAGE);
         redis_query_load(work, names.all, names.count);
         for (size_t i = 0; i < names.count && work->status == HF_OK; i++)
             if (redis_query_lock(work, names.all[i]) != NULL)

@@ -30,22 +30,6 @@ static redis_names redis_sweep_due(redis_work *work, const char *index, int64_t 
     return names;
 }
 
-/* The whole of a set, a hash or an index. */
-static redis_names redis_sweep_all(redis_work *work, const char *command, const char *kind,
-                                   hf_slice rest)
-{
-    redis_names names = {0};
-    hf_redis_reply reply;
-    redis_command(work, command, kind, rest);
-    if (strcmp(command, "ZRANGE") == 0) {
-        hf_redis_word(&work->conn->command, hf_slice_of("0"));
-        hf_redis_word(&work->conn->command, hf_slice_of("-1"));
-    }
-    if (redis_call(work, &reply))
-        redis_names_take(work, &names, &reply, HF_NOTHING);
-    return names;
-}
-
 /* The resources of these members are to be loaded. */
 static void redis_sweep_want(redis_work *work, const redis_names *names, size_t limit)
 {
@@ -77,7 +61,7 @@ static hf_status redis_sweep_load_dead(void *context, hf_rows *rows, int64_t now
     hf_session_row *row = hf_rows_session(rows, dead.all[0].at);
     if (row == NULL)
         return hf_fail_memory(err);
-    redis_names holds = redis_sweep_all(work, "ZRANGE", "h:", dead.all[0]);
+    redis_names holds = redis_names_all(work, "ZRANGE", "h:", dead.all[0]);
     redis_names_sort(&holds, HF_NOTHING);
     redis_sweep_want(work, &holds, limit);
     if (redis_sweep_loaded(work) != HF_OK)
@@ -187,7 +171,7 @@ static hf_status redis_sweep_drop_session(redis_work *work, hf_slice id)
 {
     if (!redis_sweep_reset(work, 16))
         return work->status;
-    redis_names asked = redis_sweep_all(work, "SMEMBERS", "q:", id);
+    redis_names asked = redis_names_all(work, "SMEMBERS", "q:", id);
     hf_session_row *row = hf_rows_session(work->rows, id.at);
     redis_sweep_want(work, &asked, asked.count);
     redis_load(work);
@@ -268,28 +252,12 @@ static void redis_sweep_forget_past(redis_work *work, hf_slice member)
         return;
     memcpy(name, member.at, member.size);
     name[type.size] = '/';
-    redis_names past = redis_sweep_all(work, "HKEYS", "p:", (hf_slice){name, member.size});
+    redis_names past = redis_names_all(work, "HKEYS", "p:", (hf_slice){name, member.size});
     for (size_t i = 0; i < past.count; i++) {
         redis_command(work, "ZREM", "covered", HF_NOTHING);
         hf_redis_joined(&work->conn->command, (hf_slice[]){member, {"\1", 1}, past.all[i]}, 3);
         redis_command_end(work);
     }
-}
-
-static redis_names redis_sweep_next_kept(redis_work *work, hf_slice from, size_t limit)
-{
-    hf_redis_words *to = &work->conn->command;
-    redis_names names = {0};
-    hf_redis_reply reply;
-    redis_command(work, "ZRANGEBYLEX", "kept", HF_NOTHING);
-    hf_redis_joined(to, (hf_slice[]){{from.size == 0 ? "-" : "(", 1}, from}, 2);
-    hf_redis_word(to, hf_slice_of("+"));
-    hf_redis_word(to, hf_slice_of("LIMIT"));
-    hf_redis_word(to, hf_slice_of("0"));
-    hf_redis_number(to, (int64_t)limit);
-    if (redis_call(work, &reply))
-        redis_names_take(work, &names, &reply, HF_NOTHING);
-    return names;
 }
 
 static hf_status redis_sweep_drop_anchors(void *context, int64_t before_us, size_t limit,
@@ -303,7 +271,7 @@ static hf_status redis_sweep_drop_anchors(void *context, int64_t before_us, size
         return work->status;
     redis_want(work, REDIS_PLAIN, &from, "swept_to", HF_NOTHING);
     redis_load_rest(work);
-    redis_names names = redis_sweep_next_kept(work, from, limit + 1);
+    redis_names names = redis_names_page(work, "kept", from, HF_NOTHING, limit + 1);
     *end = names.count <= limit;
     names.count = *end ? names.count : limit;
     redis_sweep_want(work, &names, limit);
