@@ -79,8 +79,9 @@ typedef enum redis_index {
 typedef struct redis_conn {
     struct redis_conn *next;
     hf_redis *redis;
-    int64_t judged_us; /* by boot_us */
-    bool owed;         /* replies are still to come: it can't be used by others */
+    char script[REDIS_SHA1_SIZE]; /* the name of the script */
+    int64_t judged_us;            /* by boot_us */
+    bool owed;                    /* replies are still to come: it can't be used by others */
     hf_rows rows;
     hf_arena fresh;                /* rows that a conflict answered */
     hf_redis_words keys;           /* of the next MGET */
@@ -96,7 +97,6 @@ typedef struct redis_store {
     char prefix[HF_NAMES_SIZE + 1];
     bool relaxed;  /* durability=relaxed */
     char self[17]; /* random: whose messages its own watches skip */
-    char script[REDIS_SHA1_SIZE];
     hf_group_commit *group_commit;
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t freed;
@@ -183,7 +183,8 @@ void redis_key_word(const redis_work *work, hf_redis_words *to, const char *kind
 
 /* ---- redis_conn.c: connections ---- */
 
-hf_status redis_conn_open(redis_store *store, hf_redis **out, hf_error *err);
+/* script: NULL: it is not needed. */
+hf_status redis_conn_open(redis_store *store, hf_redis **out, char *script, hf_error *err);
 hf_status redis_conn_take(redis_store *store, redis_conn **out, hf_error *err);
 void redis_conn_give(redis_store *store, redis_conn *conn);
 void redis_conn_free(redis_conn *conn);

@@ -123,7 +123,7 @@ static hf_status redis_conn_judge(redis_store *store, hf_redis *redis, hf_error 
 /* ---- opening ---- */
 
 /* Loads the script; its name is that of its text, the same on every server. */
-static hf_status redis_conn_load(redis_store *store, hf_redis *redis, hf_error *err)
+static hf_status redis_conn_load(hf_redis *redis, char *script, hf_error *err)
 {
     hf_redis_reply reply;
     hf_redis_queue(redis, "SCRIPT", "LOAD", redis_store_commit, NULL);
@@ -137,19 +137,17 @@ static hf_status redis_conn_load(redis_store *store, hf_redis *redis, hf_error *
                        "%s takes no scripts: %.*s. The store needs SCRIPT LOAD and EVALSHA.",
                        hf_redis_path(redis), (int)(reply.text.size < 200 ? reply.text.size : 200),
                        reply.text.at);
-    pthread_mutex_lock(&store->mutex);
-    memcpy(store->script, reply.text.at, REDIS_SHA1_SIZE);
-    pthread_mutex_unlock(&store->mutex);
+    memcpy(script, reply.text.at, REDIS_SHA1_SIZE);
     return HF_OK;
 }
 
-hf_status redis_conn_open(redis_store *store, hf_redis **out, hf_error *err)
+hf_status redis_conn_open(redis_store *store, hf_redis **out, char *script, hf_error *err)
 {
     hf_status status = hf_redis_connect(store->url.url, store->url.password, 0, out, err);
     if (status == HF_OK)
         status = redis_conn_judge(store, *out, err);
-    if (status == HF_OK)
-        status = redis_conn_load(store, *out, err);
+    if (status == HF_OK && script != NULL)
+        status = redis_conn_load(*out, script, err);
     if (status != HF_OK) {
         hf_redis_close(*out);
         *out = NULL;
@@ -165,7 +163,7 @@ static hf_status redis_conn_new(redis_store *store, redis_conn **out, hf_error *
         return hf_fail_memory(err);
     conn->rows.drops_free = conn->rows.counts_beats = true;
     hf_status status = hf_seam.random(&conn->rows.seed, sizeof conn->rows.seed)
-                           ? redis_conn_open(store, &conn->redis, err)
+                           ? redis_conn_open(store, &conn->redis, conn->script, err)
                            : hf_fail(err, HF_INTERNAL, "Reading random bytes failed.");
     conn->judged_us = hf_seam.boot_us();
     if (status != HF_OK) {

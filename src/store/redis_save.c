@@ -412,7 +412,7 @@ static bool redis_save_send(redis_work *work, bool in_full)
     hf_redis_words *command = &work->conn->command;
     hf_redis_words_clear(command);
     hf_redis_word(command, hf_slice_of(in_full ? "EVAL" : "EVALSHA"));
-    hf_redis_word(command, hf_slice_of(in_full ? redis_store_commit : work->store->script));
+    hf_redis_word(command, hf_slice_of(in_full ? redis_store_commit : work->conn->script));
     hf_redis_append(command, &work->conn->head);
     hf_redis_append(command, &work->conn->commands);
     hf_redis_queue_words(work->conn->redis, command);
