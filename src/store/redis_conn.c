@@ -29,6 +29,11 @@ static hf_status redis_conn_refuse(const char *path, const char *why, const char
 static hf_status redis_conn_check(const redis_store *store, const char *path,
                                   const hf_redis_facts *facts, hf_error *err)
 {
+    int major = 0, minor = 0;
+    if (sscanf(facts->version, "%d.%d", &major, &minor) == 2 &&
+        (major < 6 || (major == 6 && minor < 2)))
+        return hf_fail(err, HF_UNAVAILABLE, "%s is of version %s: a store needs 6.2 or newer.",
+                       path, facts->version);
     if (strcmp(facts->cluster, "1") == 0)
         return hf_fail(err, HF_UNAVAILABLE,
                        "%s is part of a cluster: a store needs one master of its own.", path);
@@ -84,7 +89,7 @@ static void redis_conn_grade(redis_store *store, const hf_redis_facts *facts)
     pthread_mutex_unlock(&store->mutex);
 }
 
-/* Runs every command that the script may run. */
+/* Runs every command that the script may run. HF_BUSY: the server still loads its data. */
 static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_error *err)
 {
     hf_redis_reply reply;
@@ -95,6 +100,9 @@ static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_
     if (status != HF_OK || reply.kind != HF_REDIS_ERROR)
         return status;
     int size = (int)(reply.text.size < 200 ? reply.text.size : 200);
+    if (strncmp(reply.text.at, "LOADING", 7) == 0)
+        return hf_fail(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
+                       hf_redis_path(redis));
     if (strncmp(reply.text.at, "OOM", 3) == 0)
         return HF_OK; /* releasing still works */
     if (strncmp(reply.text.at, "NOPERM", 6) == 0 || strstr(reply.text.at, "ACL") != NULL)

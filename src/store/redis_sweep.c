@@ -56,7 +56,7 @@ static hf_status redis_sweep_load_dead(void *context, hf_rows *rows, int64_t now
     redis_work *work = context;
     redis_load_reset(work);
     redis_names dead = redis_sweep_due(work, "expiry", now_us, 0, 1);
-    if (dead.count == 0)
+    if (dead.count == 0 || dead.all[0].size != HF_SESSION_ID_MAX)
         return work->status;
     hf_session_row *row = hf_rows_session(rows, dead.all[0].at);
     if (row == NULL)
@@ -114,6 +114,8 @@ static hf_status redis_sweep_load_spent(void *context, hf_rows *rows, int64_t no
 static hf_status redis_sweep_commit(redis_work *work)
 {
     redis_save_commit(work, false);
+    if (work->status == HF_OK)
+        work->sent = false; /* it is known what became of it */
     return work->status != HF_OK ? work->status : work->conflict ? HF_RETRY : HF_OK;
 }
 
@@ -192,6 +194,8 @@ static hf_status redis_sweep_drop_sessions(void *context, int64_t before_us, siz
     redis_names ended = redis_sweep_due(work, "ended", before_us, 0, limit);
     hf_status status = work->status;
     for (size_t i = 0; i < ended.count && status == HF_OK; i++) {
+        if (ended.all[i].size != HF_SESSION_ID_MAX)
+            continue;
         status = redis_sweep_drop_session(work, ended.all[i]);
         *dropped += status == HF_OK;
     }
