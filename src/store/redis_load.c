@@ -330,7 +330,8 @@ static void *redis_load_was(redis_work *work, int64_t rev, int64_t expires_us)
 static void redis_load_check_schema(redis_work *work, hf_slice value)
 {
     const char *path = hf_redis_path(work->conn->redis);
-    if (hf_slice_equal(value, hf_slice_of(REDIS_SCHEMA)) || work->status != HF_OK)
+    if (hf_slice_equal(value, hf_slice_of(REDIS_SCHEMA)) || work->status != HF_OK ||
+        (value.size == 0 && work->store->relaxed))
         return;
     if (value.size == 0)
         work->status = hf_fail(

@@ -463,6 +463,12 @@ void redis_save_commit(redis_work *work, bool grows)
     work->conflict = work->hidden = false;
     if (work->status != HF_OK)
         return;
+    if (work->reads != NULL && work->reads->kind == REDIS_SCHEMA_ROW &&
+        work->reads->value.size == 0) { /* durability=relaxed, and all was forgotten */
+        redis_command(work, "SET", "schema", HF_NOTHING);
+        hf_redis_word(&work->conn->command, hf_slice_of(REDIS_SCHEMA));
+        redis_command_end(work);
+    }
     redis_save_head(work, grows);
     if (!redis_save_send(work, false))
         return;
