@@ -309,7 +309,8 @@ static void redis_load_take_extra(redis_work *work, redis_extra *extra)
         }
         break;
     case EXTRA_OVER:
-        session->live_locks -= reply.count;
+        session->live_locks -=
+            reply.count < session->live_locks ? reply.count : session->live_locks;
         redis_load_holds(work, session, &reply, extra->kind);
         break;
     default:

@@ -174,11 +174,18 @@ static hf_status redis_sweep_drop_session(redis_work *work, hf_slice id)
     if (!redis_sweep_reset(work, 16))
         return work->status;
     redis_names asked = redis_names_all(work, "SMEMBERS", "q:", id);
+    /* An acquire that ran beside the close may have left a lock, which has been dead since. */
+    redis_names left = redis_names_all(work, "ZRANGE", "h:", id);
     hf_session_row *row = hf_rows_session(work->rows, id.at);
     redis_sweep_want(work, &asked, asked.count);
+    redis_sweep_want(work, &left, left.count);
     redis_load(work);
     if (work->status != HF_OK || row == NULL)
         return work->status;
+    for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->session_next)
+        hf_sweep_lock(work->rows, lock, work->now_us);
+    if (row->locks != NULL)
+        hf_rows_drop_free(work->rows, work->now_us);
     for (hf_resource_row *it = work->rows->resources; it != NULL; it = it->next)
         redis_sweep_drop_request(work->rows, it, row);
     row->changed = true;
