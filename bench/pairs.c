@@ -15,11 +15,13 @@ static const struct {
     size_t size;
     bench_judge judge;
     double target;
+    bench_judge one_row_judge;
+    double one_row_target;
 } batches[] = {
-    {1, BENCH_RATIO_AT_LEAST, 0.8},
-    {16, BENCH_PRINT_ONLY, 0},
-    {64, BENCH_PRINT_ONLY, 0},
-    {256, BENCH_RATIO_AT_LEAST, 0.6},
+    {1, BENCH_RATIO_AT_LEAST, 0.8, BENCH_PRINT_ONLY, 0},
+    {16, BENCH_PRINT_ONLY, 0, BENCH_PRINT_ONLY, 0},
+    {64, BENCH_PRINT_ONLY, 0, BENCH_RATIO_AT_LEAST, 0.4},
+    {256, BENCH_RATIO_AT_LEAST, 0.6, BENCH_RATIO_AT_LEAST, 0.22},
 };
 
 /* The three sides, each with a file of its own and the same start. */
@@ -76,7 +78,8 @@ static void pairs_measure(bench *b, trio *t, size_t at)
     bench_report(b, &figure, &series[0], &series[1]);
 
     snprintf(figure.name, sizeof figure.name, "pairs/%zu/one-row", size);
-    figure.judge = BENCH_PRINT_ONLY;
+    figure.judge = batches[at].one_row_judge;
+    figure.target = batches[at].one_row_target;
     figure.against = "bare loop, one row";
     bench_report(b, &figure, &series[0], &series[2]);
 }
