@@ -23,9 +23,12 @@ typedef struct sqlite_db {
     unsigned jitter;
 } sqlite_db;
 
+enum { BOUND_MAX = 16 };
+
 typedef struct sqlite_stmt {
     hf_stmt base;
     sqlite3_stmt *handle;
+    hf_slice bound[BOUND_MAX]; /* the text that a parameter is bound to; it is not copied */
 } sqlite_stmt;
 
 static sqlite_db *sqlite_of(hf_db *db)
@@ -381,8 +384,24 @@ static void sqlite_stmt_free(hf_stmt *stmt)
     hf_free(stmt);
 }
 
+/* Whether the parameter is bound to that very text in memory: rows that are written together often
+ * have the same type, session and user. SQLite reads the text when the statement runs. */
+static bool sqlite_is_bound(sqlite_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
+{
+    bool text = !value->null && kind == HF_VALUE_TEXT && value->bytes.size > 0;
+    if (at >= BOUND_MAX)
+        return false;
+    hf_slice *bound = &stmt->bound[at];
+    if (text && bound->at == value->bytes.at && bound->size == value->bytes.size)
+        return true;
+    *bound = text ? value->bytes : HF_NOTHING;
+    return false;
+}
+
 static void sqlite_bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
 {
+    if (sqlite_is_bound((sqlite_stmt *)stmt, at, kind, value))
+        return;
     if (value->null)
         sqlite3_bind_null(handle_of(stmt), at);
     else if (kind == HF_VALUE_INT)

@@ -25,16 +25,16 @@ static size_t ends_line(hf_slice text)
     return at == NULL ? text.size : (size_t)(at - text.at) + 1;
 }
 
+/* The hash is looked for first: it is hardly ever there. */
 static bool ends_text_has(hf_slice text, const hf_end *end)
 {
     char hash[ENDS_HASH + 3];
-    if (text.size == 0)
-        return false;
     snprintf(hash, sizeof hash, "\t%016" PRIx64 "\n", ends_hash(end));
+    if (text.size == 0 || memmem(text.at, text.size, hash, ENDS_HASH + 2) == NULL)
+        return false;
     for (size_t size; text.size > 0; text = (hf_slice){text.at + size, text.size - size}) {
         size = ends_line(text);
-        if (size > ENDS_HASH + 2 &&
-            memcmp(text.at + size - ENDS_HASH - 2, hash, ENDS_HASH + 2) == 0 &&
+        if (memmem(text.at, size, hash, ENDS_HASH + 2) != NULL &&
             (end->fence == 0 || strtoll(text.at, NULL, 10) == end->fence))
             return true;
     }
