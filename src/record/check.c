@@ -66,9 +66,7 @@ static void check_who(hf_clash *conflict, const hf_record *record)
     if (record->theirs_saved != NULL) {
         conflict->at_us = record->theirs_saved->saved_us;
         hf_slice_copy(conflict->by, sizeof conflict->by,
-                      hf_slice_of(record->theirs_saved->name[0] != '\0'
-                                      ? record->theirs_saved->name
-                                      : record->theirs_saved->user));
+                      hf_slice_of(rec_version_who(record->theirs_saved)));
     }
     if (!record->there)
         return;

@@ -216,7 +216,8 @@ enum { REC_BUCKETS = 256 };
 
 struct hf_unit {
     hf_tables *tables;
-    hf_session *session;
+    hf_session *session, *replaces;
+    const char *purpose;
     char user[HF_TEXT_SIZE];
     hf_arena arena;
     hf_record *first, **last;
@@ -270,6 +271,8 @@ hf_status rec_lock_acquire(rec_conn *conn, hf_unit *unit, const rec_table *table
 /* The version that the resource has; 0: never saved, or gone. */
 hf_status rec_lock_version(rec_conn *conn, const rec_table *table, const char *id, hf_version *out,
                            hf_error *err);
+/* Who saved it, as people read it. */
+const char *rec_version_who(const hf_version *version);
 /* A copy of it in the arena; NULL of one that was never saved. */
 hf_status rec_version_keep(hf_arena *arena, const hf_version *version, hf_version **out,
                            hf_error *err);
