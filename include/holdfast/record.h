@@ -140,8 +140,8 @@ typedef struct hf_unit_options {
     /* What its locks are for, for whoever is refused; NULL: not said. Borrowed as the session. */
     const char *purpose;
     /* An older session of the same person, for the same record: a page that was opened again. Where
-     * this unit acquires a lock, that session ends in the same transaction, so that people are never
-     * in their own way and nobody gets in between. NULL: none. Borrowed as the session. */
+     * this unit acquires a lock, that session ends in the same transaction, so that nobody is in
+     * their own way and nobody gets in between. NULL: none. Borrowed as the session. */
     hf_session *replaces;
 } hf_unit_options;
 
