@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The customers as records: the only way to them. The tables know the policy, so that no command
- * can forget a lock (Implicit Lock): reading and editing acquire what it wants before they load, saving
- * verifies it and the version, all or nothing (docs/records.md).
+ * can forget a lock (Implicit Lock): reading and editing acquire what it wants before they load,
+ * saving verifies it and the version, all or nothing (docs/records.md).
  *
  *                    to read     to edit      to save
  *   optimistic       nothing     nothing      the version that was read
