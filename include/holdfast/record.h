@@ -91,7 +91,10 @@ typedef struct hf_column {
 } hf_column;
 
 typedef struct hf_table {
-    const char *name; /* "customer", "sales.customer" */
+    /* "customer", "sales.customer". NULL, with a type: a set without a table, whose members name it
+     * by their links. It has the columns of the first member's link, and is there as long as it has
+     * a member; its version is stored in holdfast's own table, and ends with the last one. */
+    const char *name;
     const char *type; /* of its resources; the name without a schema when NULL */
     /* Of the type; registered when the tables are opened. Of a member, its root's counts.
      * HF_POLICY_NONE: without locks, and nothing is registered. */
@@ -101,7 +104,7 @@ typedef struct hf_table {
     /* Columns: who saved it last, and when (a timestamp, text, or microseconds since 1970); who
      * made it, and when. NULL: not kept. */
     const char *by, *at, *made_by, *made_at;
-    /* A member of the aggregate of that table, whose key stands in the column `link` (several:
+    /* A member of the aggregate of that table, or of the set of that type, whose key stands in the column `link` (several:
      * "a,b"). NULL: it is a root. */
     const char *parent, *link;
     const hf_column *columns; /* those with rules of their own; NULL: none */

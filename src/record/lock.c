@@ -144,7 +144,7 @@ static void lock_fill(const rec_work *work, hf_op *op, const hf_record *record, 
     const hf_unit *unit = work->unit;
     op->type = record->table->type;
     op->id = added ? record->coming_id : record->id;
-    op->gone = record->removed;
+    op->gone = record->removed || record->ends;
     if (unit->session != NULL)
         op->session = hf_session_credentials(unit->session);
     else

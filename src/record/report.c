@@ -152,6 +152,21 @@ void rec_report_sentence(hf_clash *conflict, const char *why)
     hf_text_show(conflict->message, sizeof conflict->message);
 }
 
+hf_status rec_report_there(rec_work *work, const char *type, const char *id, hf_error *err)
+{
+    char name[HF_RESOURCE_SIZE], why[HF_MESSAGE_SIZE];
+    snprintf(name, sizeof name, "%s%s%s", type, id == NULL ? "" : "/", id == NULL ? "" : id);
+    snprintf(why, sizeof why,
+             "A record of %s with the same key, or the same value where there may be one, is "
+             "there already.",
+             type);
+    hf_clash *conflict = rec_report_add(work->report, HF_CLASH_THERE, name);
+    if (conflict == NULL)
+        return hf_fail_memory(err);
+    rec_report_sentence(conflict, why);
+    return HF_STALE;
+}
+
 /* ---- JSON ---- */
 
 static void report_put(hf_json *json, const char *name, const hf_field *value)

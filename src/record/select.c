@@ -29,6 +29,8 @@ hf_status rec_select_one(rec_conn *conn, const rec_table *table, const hf_field 
     hf_buffer sql = {0};
     hf_stmt *stmt = NULL;
     *there = false;
+    if (table->set)
+        return rec_set_find(conn, table, key, arena, out, there, err);
     hf_buffer_print(&sql, "%s%s%s", table->select, table->by_key,
                     rec_lock_words(conn->tables, lock));
     hf_status status =
@@ -104,6 +106,9 @@ static hf_status select_begin(rec_conn *conn, const rec_table *table, const char
                               hf_stmt **out, hf_error *err)
 {
     hf_buffer sql = {0};
+    if (table->set)
+        return hf_fail(err, HF_INVALID, "%s is a set without a table; ask for its members.",
+                       table->type);
     where = where == NULL || where[0] == '\0' ? "1 = 1" : where;
     if (strchr(where, ';') != NULL)
         return hf_fail(err, HF_INVALID, "A condition has no semicolon.");

@@ -139,8 +139,8 @@ static hf_status unit_parent_ok(const hf_unit *unit, const rec_table *table,
     if (parent == NULL || parent->table != table->parent || parent->unit != unit)
         return hf_fail(err, HF_INVALID, "A new record of %s needs its parent, of %s in this unit.",
                        table->name, table->parent->name);
-    if (parent->removed)
-        return hf_fail(err, HF_INVALID, "The parent of the new record of %s is to be removed.",
+    if (parent->removed || parent->gone)
+        return hf_fail(err, HF_INVALID, "The parent of the new record of %s is removed.",
                        table->name);
     return HF_OK;
 }

@@ -76,21 +76,11 @@ static void write_returning(write_text *text, const rec_table *table, bool key_o
 static hf_status write_refused(rec_work *work, const hf_record *record, hf_status status,
                                hf_error *err)
 {
-    char name[HF_RESOURCE_SIZE], why[HF_MESSAGE_SIZE];
+    char why[HF_MESSAGE_SIZE];
     hf_failure failure = hf_db_failure(work->conn->db);
-    if (failure == HF_FAILURE_DUPLICATE) {
-        rec_record_name(record, name);
-        snprintf(why, sizeof why,
-                 "A record of %s with the same key, or the same value where there may be one, is "
-                 "there already.",
-                 record->table->type);
-        hf_clash *conflict = rec_report_add(work->report, HF_CLASH_THERE,
-                                            name[0] == '\0' ? record->table->type : name);
-        if (conflict == NULL)
-            return hf_fail_memory(err);
-        rec_report_sentence(conflict, why);
-        return HF_STALE;
-    }
+    if (failure == HF_FAILURE_DUPLICATE)
+        return rec_report_there(work, record->table->type,
+                                record->id[0] == '\0' ? NULL : record->id, err);
     if (status != HF_INTERNAL || failure != HF_FAILURE_OTHER || err == NULL)
         return status;
     memcpy(why, err->message, sizeof why);
@@ -401,7 +391,7 @@ static hf_status write_gone(rec_work *work, hf_record *record, hf_error *err)
     write_text text = {.tables = work->conn->tables};
     bool found = false;
     hf_status status = write_delete_below(work, record, err);
-    if (status != HF_OK)
+    if (status != HF_OK || record->table->set)
         return status;
     hf_buffer_print(&text.sql, "DELETE FROM %s", record->table->quoted);
     write_by_key(&text, record);
@@ -412,7 +402,7 @@ static hf_status write_gone(rec_work *work, hf_record *record, hf_error *err)
 
 hf_status rec_write(rec_work *work, hf_record *record, hf_error *err)
 {
-    return record->added     ? write_insert(work, record, err)
+    return record->added ? (record->table->set ? rec_set_begin : write_insert)(work, record, err)
            : record->removed ? write_gone(work, record, err)
                              : write_update(work, record, err);
 }

@@ -47,7 +47,20 @@ static void a_description_that_does_not_fit_is_refused(void **state)
     wrong.name = "x'; DROP TABLE y; --";
     wrong.type = "x";
     bad_tables(s, wrong, "There is no table");
+    /* a set without a table */
+    bad_tables(s, (hf_table){.type = "cart"}, "has no members");
+    bad_tables(s, (hf_table){.type = "cart", .version = "version"}, "no columns and no parent");
+    bad_tables(s, (hf_table){0}, "A table's name has");
     hf_tables *records = NULL;
+    hf_table set[] = {{.type = "cart"}, *scene_table(s, "item"), *scene_table(s, "coupon")};
+    set[2].link = "id";
+    expect(HF_INVALID, hf_tables_open(s->url, set, 3, NULL, &records, &s->err), s->err);
+    expect_contains(s->err.message, "of another type than the key of the other members");
+    set[2].link = "of_cart,id";
+    expect(HF_INVALID, hf_tables_open(s->url, set, 3, NULL, &records, &s->err), s->err);
+    set[1].link = NULL;
+    expect(HF_INVALID, hf_tables_open(s->url, set, 2, NULL, &records, &s->err), s->err);
+    expect_contains(s->err.message, "no link that names its cart");
     expect(HF_INVALID, hf_tables_open("memory:", &good, 1, NULL, &records, &s->err), s->err);
     expect(HF_INVALID, hf_tables_open(s->url, NULL, 0, NULL, &records, &s->err), s->err);
     hf_table both[] = {good, good};
