@@ -104,8 +104,8 @@ typedef struct hf_table {
     /* Columns: who saved it last, and when (a timestamp, text, or microseconds since 1970); who
      * made it, and when. NULL: not kept. */
     const char *by, *at, *made_by, *made_at;
-    /* A member of the aggregate of that table, or of the set of that type, whose key stands in the column `link` (several:
-     * "a,b"). NULL: it is a root. */
+    /* A member of the aggregate of that table, or of the set of that type, whose key stands in the
+     * column `link` (several: "a,b"). NULL: it is a root. */
     const char *parent, *link;
     const hf_column *columns; /* those with rules of their own; NULL: none */
 } hf_table;
