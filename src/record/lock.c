@@ -20,6 +20,17 @@ static hf_status lock_run(rec_conn *conn, hf_error *err)
     return status;
 }
 
+/* The same for ops of the unit's session. To the program a record that is not found is one that is
+ * not there; here it is the session. */
+static hf_status lock_run_session(rec_conn *conn, hf_error *err)
+{
+    hf_status status = lock_run(conn, err);
+    return status != HF_NOT_FOUND ? status
+                                  : hf_fail(err, HF_EXPIRED,
+                                            "The session of this unit is not known in its "
+                                            "database; open one there.");
+}
+
 static hf_status lock_begin(rec_conn *conn, hf_error *err)
 {
     hf_status status = rec_conn_store(conn, err);
@@ -54,7 +65,7 @@ hf_status rec_lock_acquire(rec_conn *conn, hf_unit *unit, const rec_table *table
     if (unit->replaces != NULL && unit->replaces != unit->session)
         hf_batch_add(conn->batch, HF_OP_CLOSE)->session = hf_session_credentials(unit->replaces);
     lock_add_acquire(conn, unit, table, id, mode);
-    return lock_run(conn, err);
+    return lock_run_session(conn, err);
 }
 
 hf_status rec_lock_version(rec_conn *conn, const rec_table *table, const char *id, hf_version *out,
@@ -197,7 +208,7 @@ hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
     if (count == 0)
         return HF_OK;
     last->linked = false;
-    status = lock_run(work->conn, err);
+    status = lock_run_session(work->conn, err);
     for (size_t i = 0; status == HF_OK && i < count; i++) {
         const hf_answer *answer = &hf_batch_op(work->conn->batch, saves[i])->answer;
         if (answer->versions_count > 0 && saved[i]->table->stored) {

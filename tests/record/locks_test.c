@@ -201,6 +201,37 @@ static void a_new_record_is_locked_by_who_adds_it(void **state)
     scene_close(s);
 }
 
+/* The locks are on the unit's connection, in the transaction of its rows: what the lock store tells
+ * PostgreSQL's planner on its own connections is not said there, before or after. */
+static void planner_settings_of_the_locks_never_reach_the_rows(void **state)
+{
+    (void)state;
+    scene *s = locks_open();
+    if (hf_db_kind_of(s->db) == HF_DB_POSTGRES) {
+        static const char as_ever[] = "current_setting('enable_seqscan') = 'on' AND "
+                                      "current_setting('enable_hashjoin') = 'on' AND "
+                                      "current_setting('plan_cache_mode') = 'auto' AND "
+                                      "current_setting('statement_timeout') = '0'";
+        hf_session *alice = scene_session(s, "alice");
+        hf_unit *unit = scene_unit_of(s, alice);
+        hf_record *record = NULL, **found = NULL;
+        size_t count = 0;
+        hf_reliance on = {.kind = HF_RELY_WHERE, .resource = "book/1", .where = as_ever};
+        expect(HF_OK, hf_unit_edit(unit, "secret/1", &record, &s->err), s->err);
+        scene_set(record, "word", HF_TEXT("b"));
+        expect(HF_OK, hf_unit_rely(unit, &on, &s->err), s->err);
+        scene_commit(unit); /* the premise is looked at after the lock, in one transaction */
+        expect(HF_OK,
+               hf_unit_select(unit, scene_table(s, "policy")->name, as_ever, NULL, 0, &found,
+                              &count, &s->err),
+               s->err);
+        expect_int(count, 1);
+        hf_unit_free(unit);
+        locks_end(alice);
+    }
+    scene_close(s);
+}
+
 /* Where case does not count for the database, two spellings are one row and one lock. */
 static void a_row_has_one_lock_however_its_key_is_spelled(void **state)
 {
@@ -236,6 +267,7 @@ int main(void)
         cmocka_unit_test(stored_versions_move_with_the_record),
         cmocka_unit_test(a_unit_takes_the_place_of_an_older_session),
         cmocka_unit_test(a_new_record_is_locked_by_who_adds_it),
+        cmocka_unit_test(planner_settings_of_the_locks_never_reach_the_rows),
         cmocka_unit_test(a_row_has_one_lock_however_its_key_is_spelled),
     };
     return scene_main(tests, sizeof tests / sizeof *tests);
