@@ -272,22 +272,32 @@ static void rec_describe_ranks(hf_tables *tables)
 
 /* ---- texts that are always the same ---- */
 
+static const char *rec_describe_keep(hf_tables *tables, hf_buffer *text)
+{
+    const char *kept =
+        text->failed ? NULL : hf_arena_text(&tables->arena, (hf_slice){text->text, text->size});
+    hf_buffer_done(text);
+    return kept;
+}
+
 static hf_status rec_describe_texts(hf_tables *tables, rec_table *table, hf_error *err)
 {
     hf_buffer text = {0};
     for (size_t i = 0; i < table->count; i++)
         hf_buffer_print(&text, "%s%s", i == 0 ? "SELECT " : ", ", table->columns[i].read);
     hf_buffer_print(&text, " FROM %s WHERE ", table->quoted);
-    table->select =
-        text.failed ? NULL : hf_arena_text(&tables->arena, (hf_slice){text.text, text.size});
-    hf_buffer_done(&text);
+    table->select = rec_describe_keep(tables, &text);
     for (size_t i = 0; i < table->key_count; i++)
         hf_buffer_print(&text, "%s%s = %s%zu", i == 0 ? "" : " AND ",
                         table->columns[table->key[i]].quoted, tables->places, i + 1);
-    table->by_key =
-        text.failed ? NULL : hf_arena_text(&tables->arena, (hf_slice){text.text, text.size});
-    hf_buffer_done(&text);
-    return table->select == NULL || table->by_key == NULL ? hf_fail_memory(err) : HF_OK;
+    table->by_key = rec_describe_keep(tables, &text);
+    bool good = table->select != NULL && table->by_key != NULL;
+    for (int lock = REC_PLAIN; good && lock <= REC_UPDATE; lock++) {
+        hf_buffer_print(&text, "%s%s%s", table->select, table->by_key,
+                        rec_lock_words(tables, (rec_lock)lock));
+        good = (table->one[lock] = rec_describe_keep(tables, &text)) != NULL;
+    }
+    return good ? HF_OK : hf_fail_memory(err);
 }
 
 static hf_status rec_describe_names(hf_tables *tables, rec_table *table, hf_error *err)

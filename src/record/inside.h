@@ -74,6 +74,7 @@ typedef struct rec_table {
     size_t names_count;
     /* SELECT of all columns, without a condition; the condition on its key, from $1 on. */
     const char *select, *by_key;
+    const char *one[3]; /* both, by rec_lock */
     bool stored; /* its versions stand in holdfast's own table */
     bool set;    /* there is no table: see set.c */
 } rec_table;
@@ -220,7 +221,7 @@ typedef struct rec_reliance {
     struct rec_reliance *next;
 } rec_reliance;
 
-enum { REC_BUCKETS = 256 };
+enum { REC_BUCKETS = 64 };
 
 struct hf_unit {
     hf_tables *tables;

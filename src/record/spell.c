@@ -222,7 +222,7 @@ bool rec_field_print(hf_buffer *out, const hf_field *value)
     case HF_FIELD_NULL:
         break;
     case HF_FIELD_INT:
-        hf_buffer_print(out, "%" PRId64, value->number);
+        hf_buffer_number(out, value->number);
         break;
     case HF_FIELD_REAL:
         hf_buffer_print(out, "%.17g", value->real);

@@ -11,16 +11,25 @@
 typedef struct write_text {
     hf_tables *tables;
     hf_buffer sql;
+    int count;
     const rec_column *columns[2 * REC_COLUMNS_MAX];
     const hf_field *values[2 * REC_COLUMNS_MAX];
-    int count;
 } write_text;
+
+/* The lists are long, and are not cleared for the few that a statement has. */
+static void write_text_init(write_text *text, hf_tables *tables)
+{
+    text->tables = tables;
+    text->sql = (hf_buffer){0};
+    text->count = 0;
+}
 
 static void write_param(write_text *text, const rec_column *column, const hf_field *value)
 {
     text->columns[text->count] = column;
     text->values[text->count] = value;
-    hf_buffer_print(&text->sql, "%s%d", text->tables->places, ++text->count);
+    hf_buffer_text(&text->sql, text->tables->places);
+    hf_buffer_number(&text->sql, ++text->count);
 }
 
 /* The database's time, as this column keeps it. */
@@ -48,7 +57,9 @@ static void write_by_key(write_text *text, const hf_record *record)
     const rec_table *table = record->table;
     for (size_t i = 0; i < table->key_count; i++) {
         const rec_column *column = &table->columns[table->key[i]];
-        hf_buffer_print(&text->sql, "%s%s = ", i == 0 ? " WHERE " : " AND ", column->quoted);
+        hf_buffer_text(&text->sql, i == 0 ? " WHERE " : " AND ");
+        hf_buffer_text(&text->sql, column->quoted);
+        hf_buffer_text(&text->sql, " = ");
         write_param(text, column, &record->base[table->key[i]]);
     }
 }
@@ -59,7 +70,9 @@ static void write_version_is(write_text *text, const hf_record *record)
     if (table->version < 0 || !record->moves)
         return;
     const rec_column *column = &table->columns[table->version];
-    hf_buffer_print(&text->sql, " AND %s = ", column->quoted);
+    hf_buffer_text(&text->sql, " AND ");
+    hf_buffer_text(&text->sql, column->quoted);
+    hf_buffer_text(&text->sql, " = ");
     write_param(text, column, &record->base[table->version]);
 }
 
@@ -181,10 +194,11 @@ static hf_status write_insert(rec_work *work, hf_record *record, hf_error *err)
 {
     const rec_table *table = record->table;
     hf_field one = HF_NUMBER(1), user = HF_TEXT(work->unit->user), key[REC_KEY_MAX];
-    write_text text = {.tables = work->conn->tables};
+    write_text text;
     hf_stmt *stmt = NULL;
     bool row = false, there = false;
     user.size = strlen(user.text);
+    write_text_init(&text, work->conn->tables);
     write_insert_text(work, &text, record, &one, &user);
     hf_status status = write_begin(work, &text, &stmt, err);
     hf_buffer_done(&text.sql);
@@ -227,19 +241,23 @@ static void write_update_text(write_text *text, const hf_record *record, const h
 {
     const rec_table *table = record->table;
     const char *comma = " SET ";
-    hf_buffer_print(&text->sql, "UPDATE %s", table->quoted);
+    hf_buffer_text(&text->sql, "UPDATE ");
+    hf_buffer_text(&text->sql, table->quoted);
     for (size_t i = 0; i < table->count; i++) {
         int at = (int)i;
         const rec_column *column = &table->columns[i];
         bool keeps = record->moves && (at == table->version || at == table->by || at == table->at);
         if (!keeps && !record->set[i])
             continue;
-        hf_buffer_print(&text->sql, "%s%s = ", comma, column->quoted);
+        hf_buffer_text(&text->sql, comma);
+        hf_buffer_text(&text->sql, column->quoted);
+        hf_buffer_text(&text->sql, " = ");
         comma = ", ";
-        if (at == table->version)
-            hf_buffer_print(&text->sql, "%s + 1", column->quoted);
-        else if (at == table->at)
-            hf_buffer_print(&text->sql, "%s", rec_write_clock(text->tables, column));
+        if (at == table->version) {
+            hf_buffer_text(&text->sql, column->quoted);
+            hf_buffer_text(&text->sql, " + 1");
+        } else if (at == table->at)
+            hf_buffer_text(&text->sql, rec_write_clock(text->tables, column));
         else
             write_param(text, column, at == table->by ? user : &record->now[i]);
     }
@@ -277,12 +295,13 @@ static hf_status write_update(rec_work *work, hf_record *record, hf_error *err)
     const rec_table *table = record->table;
     hf_tables *tables = work->conn->tables;
     hf_field user = HF_TEXT(work->unit->user), key[REC_KEY_MAX];
-    write_text text = {.tables = tables};
+    write_text text;
     hf_stmt *stmt = NULL;
     bool back = rec_write_reads_back(record), row = false, found = false;
     user.size = strlen(user.text);
     if (!write_has_set(record))
         return HF_OK;
+    write_text_init(&text, tables);
     write_update_text(&text, record, &user);
     if (back && tables->dialect != REC_MYSQL)
         write_returning(&text, table, false);
@@ -378,7 +397,8 @@ static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_
             const rec_table *table = &tables->tables[i];
             if (table->rank != rank || !write_is_below(table, record->table))
                 continue;
-            write_text text = {.tables = tables};
+            write_text text;
+            write_text_init(&text, tables);
             hf_buffer_print(&text.sql, "DELETE FROM %s", table->quoted);
             write_below(&text, record, table);
             status = write_run(work, &text, record, &found, err);
@@ -388,11 +408,12 @@ static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_
 
 static hf_status write_gone(rec_work *work, hf_record *record, hf_error *err)
 {
-    write_text text = {.tables = work->conn->tables};
+    write_text text;
     bool found = false;
     hf_status status = write_delete_below(work, record, err);
     if (status != HF_OK || record->table->set)
         return status;
+    write_text_init(&text, work->conn->tables);
     hf_buffer_print(&text.sql, "DELETE FROM %s", record->table->quoted);
     write_by_key(&text, record);
     write_version_is(&text, record);
