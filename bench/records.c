@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Load, change and commit of one record, beside the same in prepared SQL by hand, in turns in one
  * run: what the unit of work costs. Prints one line a database.
- *   bench-records sqlite:PATH | postgres://... [ROUNDS] */
+ *   bench-records sqlite:PATH | postgres://... [ROUNDS]
+ * Or by several clients on the table that is there, for bench/records.py: says that it is ready,
+ * waits for a line, and says how many were done.
+ *   bench-records URL --clients N SECONDS */
 #include <holdfast/holdfast.h>
 #include <libpq-fe.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RECORDS_TURN = 200, RECORDS_ROWS = 1000 };
+enum { RECORDS_TURN = 200, RECORDS_ROWS = 1000, RECORDS_CLIENTS = 16 };
 
 static const hf_table records_tables[] = {{.name = "bench_customer", .version = "version"}};
 
@@ -167,15 +171,72 @@ static int64_t records_by_bulk(records_hand *hand, hf_tables *tables)
     return records_now() - began;
 }
 
+/* ---- several clients ---- */
+
+typedef struct records_client {
+    hf_tables *tables;
+    int first, last; /* records of its own */
+    int64_t until_us, done;
+    bool good;
+} records_client;
+
+static void *records_client_run(void *context)
+{
+    records_client *it = context;
+    int id = it->first;
+    for (it->good = true; it->good && records_now() < it->until_us; it->done += it->good) {
+        it->good = records_by_unit(it->tables, id);
+        id = id < it->last ? id + 1 : it->first;
+    }
+    return NULL;
+}
+
+static int records_clients(const char *url, int count, double seconds)
+{
+    records_client clients[RECORDS_CLIENTS] = {0};
+    pthread_t threads[RECORDS_CLIENTS];
+    hf_tables *tables = NULL;
+    hf_error err;
+    char line[8];
+    int64_t done = 0;
+    bool good = true;
+    if (count < 1 || count > RECORDS_CLIENTS)
+        records_die("There are 1 to 16 clients.");
+    if (hf_tables_open(url, records_tables, 1, NULL, &tables, &err) != HF_OK)
+        records_die(err.message);
+    good = records_by_unit(tables, 1);
+    puts("ready");
+    fflush(stdout);
+    if (fgets(line, sizeof line, stdin) == NULL)
+        records_die("Nobody said that it begins.");
+    int64_t until = records_now() + (int64_t)(seconds * 1e6);
+    for (int i = 0; i < count; i++) {
+        int share = RECORDS_ROWS / count;
+        clients[i] = (records_client){tables, i * share + 1, (i + 1) * share, until, 0, false};
+        if (pthread_create(&threads[i], NULL, records_client_run, &clients[i]) != 0)
+            records_die("A thread can't be started.");
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+        done += clients[i].done;
+        good = good && clients[i].good;
+    }
+    hf_tables_close(tables);
+    printf("%lld\n", (long long)done);
+    return good ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 5 && strcmp(argv[2], "--clients") == 0)
+        return records_clients(argv[1], (int)strtol(argv[3], NULL, 10), strtod(argv[4], NULL));
     records_hand hand = {0};
     hf_tables *tables = NULL;
     hf_error err;
     int64_t spent[2] = {0};
     int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20, id = 0;
     if (argc < 2)
-        records_die("bench-records URL [ROUNDS]");
+        records_die("bench-records URL [ROUNDS], or URL --clients N SECONDS");
     records_open_hand(&hand, argv[1]);
     if (hf_tables_open(argv[1], records_tables, 1, NULL, &tables, &err) != HF_OK)
         records_die(err.message);

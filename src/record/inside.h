@@ -75,8 +75,8 @@ typedef struct rec_table {
     /* SELECT of all columns, without a condition; the condition on its key, from $1 on. */
     const char *select, *by_key;
     const char *one[3]; /* both, by rec_lock */
-    bool stored; /* its versions stand in holdfast's own table */
-    bool set;    /* there is no table: see set.c */
+    bool stored;        /* its versions stand in holdfast's own table */
+    bool set;           /* there is no table: see set.c */
 } rec_table;
 
 typedef enum rec_dialect { REC_SQLITE, REC_POSTGRES, REC_MYSQL } rec_dialect;
@@ -133,12 +133,21 @@ typedef struct rec_statement rec_statement;
 
 enum { REC_STATEMENTS = 64 }; /* buckets */
 
+/* The last UPDATE: the next one is mostly the same, and need not be written again. */
+typedef struct rec_last_update {
+    const rec_table *table; /* NULL: none */
+    uint64_t set;           /* its columns, of up to 64 */
+    bool moves;
+    hf_stmt *stmt;
+} rec_last_update;
+
 typedef struct rec_conn {
     hf_tables *tables;
     hf_pooled *pooled;
     hf_db *db;
     rec_statement *statements[REC_STATEMENTS];
     size_t statements_count;
+    rec_last_update last_update;
     hf_store *store; /* holdfast on this connection; made when first needed */
     hf_batch *batch;
     int tidy_at; /* SQLite: pages of the log at which it is copied next */

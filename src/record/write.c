@@ -11,6 +11,7 @@
 typedef struct write_text {
     hf_tables *tables;
     hf_buffer sql;
+    hf_stmt *known; /* the statement that the text would be; NULL: write it */
     int count;
     const rec_column *columns[2 * REC_COLUMNS_MAX];
     const hf_field *values[2 * REC_COLUMNS_MAX];
@@ -21,15 +22,24 @@ static void write_text_init(write_text *text, hf_tables *tables)
 {
     text->tables = tables;
     text->sql = (hf_buffer){0};
+    text->known = NULL;
     text->count = 0;
+}
+
+static void write_put(write_text *text, const char *part)
+{
+    if (text->known == NULL)
+        hf_buffer_text(&text->sql, part);
 }
 
 static void write_param(write_text *text, const rec_column *column, const hf_field *value)
 {
     text->columns[text->count] = column;
     text->values[text->count] = value;
-    hf_buffer_text(&text->sql, text->tables->places);
-    hf_buffer_number(&text->sql, ++text->count);
+    write_put(text, text->tables->places);
+    ++text->count;
+    if (text->known == NULL)
+        hf_buffer_number(&text->sql, text->count);
 }
 
 /* The database's time, as this column keeps it. */
@@ -57,9 +67,9 @@ static void write_by_key(write_text *text, const hf_record *record)
     const rec_table *table = record->table;
     for (size_t i = 0; i < table->key_count; i++) {
         const rec_column *column = &table->columns[table->key[i]];
-        hf_buffer_text(&text->sql, i == 0 ? " WHERE " : " AND ");
-        hf_buffer_text(&text->sql, column->quoted);
-        hf_buffer_text(&text->sql, " = ");
+        write_put(text, i == 0 ? " WHERE " : " AND ");
+        write_put(text, column->quoted);
+        write_put(text, " = ");
         write_param(text, column, &record->base[table->key[i]]);
     }
 }
@@ -70,9 +80,9 @@ static void write_version_is(write_text *text, const hf_record *record)
     if (table->version < 0 || !record->moves)
         return;
     const rec_column *column = &table->columns[table->version];
-    hf_buffer_text(&text->sql, " AND ");
-    hf_buffer_text(&text->sql, column->quoted);
-    hf_buffer_text(&text->sql, " = ");
+    write_put(text, " AND ");
+    write_put(text, column->quoted);
+    write_put(text, " = ");
     write_param(text, column, &record->base[table->version]);
 }
 
@@ -103,8 +113,12 @@ static hf_status write_refused(rec_work *work, const hf_record *record, hf_statu
 
 static hf_status write_begin(rec_work *work, write_text *text, hf_stmt **out, hf_error *err)
 {
-    hf_status status = text->sql.failed ? hf_fail_memory(err)
-                                        : rec_conn_statement(work->conn, text->sql.text, out, err);
+    hf_status status = HF_OK;
+    if (text->known != NULL)
+        hf_stmt_reset(*out = text->known);
+    else
+        status = text->sql.failed ? hf_fail_memory(err)
+                                  : rec_conn_statement(work->conn, text->sql.text, out, err);
     for (int i = 0; status == HF_OK && i < text->count; i++)
         if (!rec_bind(text->tables, text->columns[i], *out, i + 1, text->values[i],
                       &work->unit->arena))
@@ -241,28 +255,37 @@ static void write_update_text(write_text *text, const hf_record *record, const h
 {
     const rec_table *table = record->table;
     const char *comma = " SET ";
-    hf_buffer_text(&text->sql, "UPDATE ");
-    hf_buffer_text(&text->sql, table->quoted);
+    write_put(text, "UPDATE ");
+    write_put(text, table->quoted);
     for (size_t i = 0; i < table->count; i++) {
         int at = (int)i;
         const rec_column *column = &table->columns[i];
         bool keeps = record->moves && (at == table->version || at == table->by || at == table->at);
         if (!keeps && !record->set[i])
             continue;
-        hf_buffer_text(&text->sql, comma);
-        hf_buffer_text(&text->sql, column->quoted);
-        hf_buffer_text(&text->sql, " = ");
+        write_put(text, comma);
+        write_put(text, column->quoted);
+        write_put(text, " = ");
         comma = ", ";
         if (at == table->version) {
-            hf_buffer_text(&text->sql, column->quoted);
-            hf_buffer_text(&text->sql, " + 1");
+            write_put(text, column->quoted);
+            write_put(text, " + 1");
         } else if (at == table->at)
-            hf_buffer_text(&text->sql, rec_write_clock(text->tables, column));
+            write_put(text, rec_write_clock(text->tables, column));
         else
             write_param(text, column, at == table->by ? user : &record->now[i]);
     }
     write_by_key(text, record);
     write_version_is(text, record);
+}
+
+/* Which columns are set, if that says what the text is: it then reads nothing back. */
+static bool write_update_like(const hf_record *record, bool back, rec_last_update *out)
+{
+    *out = (rec_last_update){.table = record->table, .moves = record->moves};
+    for (size_t i = 0; i < record->table->count && i < 64; i++)
+        out->set |= (uint64_t)record->set[i] << i;
+    return record->table->count <= 64 && !back;
 }
 
 /* True: there is something to set; a root whose version is stored has no column that moves. */
@@ -302,11 +325,18 @@ static hf_status write_update(rec_work *work, hf_record *record, hf_error *err)
     if (!write_has_set(record))
         return HF_OK;
     write_text_init(&text, tables);
+    rec_last_update like, *last = &work->conn->last_update;
+    bool alike = write_update_like(record, back, &like);
+    if (alike && last->table == like.table && last->set == like.set && last->moves == like.moves)
+        text.known = last->stmt;
     write_update_text(&text, record, &user);
     if (back && tables->dialect != REC_MYSQL)
         write_returning(&text, table, false);
     hf_status status = write_begin(work, &text, &stmt, err);
     hf_buffer_done(&text.sql);
+    like.stmt = stmt;
+    if (status == HF_OK && alike)
+        *last = like;
     if (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) != HF_OK)
         status = write_refused(work, record, status, err);
     if (status == HF_OK && row)
