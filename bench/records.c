@@ -3,7 +3,7 @@
  * run: what the unit of work costs. Prints one line a database.
  *   bench-records sqlite:PATH | postgres://... [ROUNDS]
  * Or by several clients on the table that is there, for bench/records.py: says that it is ready,
- * waits for a line, and says how many were done.
+ * and after each line that it reads how many were saved in that time.
  *   bench-records URL --clients N SECONDS */
 #include <holdfast/holdfast.h>
 #include <libpq-fe.h>
@@ -191,25 +191,13 @@ static void *records_client_run(void *context)
     return NULL;
 }
 
-static int records_clients(const char *url, int count, double seconds)
+/* One round: how many were saved; -1: one failed. */
+static int64_t records_round(hf_tables *tables, int count, double seconds)
 {
     records_client clients[RECORDS_CLIENTS] = {0};
     pthread_t threads[RECORDS_CLIENTS];
-    hf_tables *tables = NULL;
-    hf_error err;
-    char line[8];
-    int64_t done = 0;
+    int64_t done = 0, until = records_now() + (int64_t)(seconds * 1e6);
     bool good = true;
-    if (count < 1 || count > RECORDS_CLIENTS)
-        records_die("There are 1 to 16 clients.");
-    if (hf_tables_open(url, records_tables, 1, NULL, &tables, &err) != HF_OK)
-        records_die(err.message);
-    good = records_by_unit(tables, 1);
-    puts("ready");
-    fflush(stdout);
-    if (fgets(line, sizeof line, stdin) == NULL)
-        records_die("Nobody said that it begins.");
-    int64_t until = records_now() + (int64_t)(seconds * 1e6);
     for (int i = 0; i < count; i++) {
         int share = RECORDS_ROWS / count;
         clients[i] = (records_client){tables, i * share + 1, (i + 1) * share, until, 0, false};
@@ -221,9 +209,28 @@ static int records_clients(const char *url, int count, double seconds)
         done += clients[i].done;
         good = good && clients[i].good;
     }
+    return good ? done : -1;
+}
+
+static int records_clients(const char *url, int count, double seconds)
+{
+    hf_tables *tables = NULL;
+    hf_error err;
+    char line[8];
+    int64_t done = 0;
+    if (count < 1 || count > RECORDS_CLIENTS)
+        records_die("There are 1 to 16 clients.");
+    if (hf_tables_open(url, records_tables, 1, NULL, &tables, &err) != HF_OK)
+        records_die(err.message);
+    puts("ready");
+    fflush(stdout);
+    while (done >= 0 && fgets(line, sizeof line, stdin) != NULL) {
+        done = records_round(tables, count, seconds);
+        printf("%lld\n", (long long)done);
+        fflush(stdout);
+    }
     hf_tables_close(tables);
-    printf("%lld\n", (long long)done);
-    return good ? 0 : 1;
+    return done >= 0 ? 0 : 1;
 }
 
 int main(int argc, char **argv)

@@ -8,6 +8,7 @@ turns; the disk is no part of it: the SQLite file is in memory where there is ro
 
 What is not installed is said and left out. --check exits with 1 below 3 times the speed with 1 client or 4 times with 16.
 """
+import json
 import os
 import pathlib
 import statistics
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
@@ -23,9 +25,9 @@ ROWS, ROUNDS, SECONDS = 1000, 3, 1.0
 TARGETS = {1: 3, 16: 4}
 
 
-# ---- the others: one client, a process each ----
+# ---- the others: a process each client, forked when all is loaded ----
 
-def sqlalchemy_client(url, first, last, seconds):
+def sqlalchemy_save(url):
     import sqlalchemy
     from sqlalchemy.orm import Session, declarative_base
 
@@ -42,37 +44,51 @@ def sqlalchemy_client(url, first, last, seconds):
     else:
         import psycopg2
         engine = sqlalchemy.create_engine("postgresql://", creator=lambda: psycopg2.connect(url))
-    with engine.connect() as connection:
-        connection.execute(sqlalchemy.text("SELECT 1"))
 
     def save(number):
         with Session(engine) as session:
             session.get(Customer, number).visits += 1
             session.commit()
-    client(save, first, last, seconds)
+    return save
 
 
-def client(save, first, last, seconds):
-    """Says that it is ready, waits for a line, saves for that long, says how many were saved."""
-    save(first)
+def sqlalchemy_clients(url, clients, seconds):
+    """Says that it is ready; after each line that it reads all save for that long, and it says how many were saved."""
+    save, share, ends = sqlalchemy_save(url), ROWS // clients, []
+    for i in range(clients):
+        ask, told = os.pipe(), os.pipe()
+        if os.fork() == 0:
+            os.close(ask[1])
+            for _, its in ends:
+                os.close(its)
+            first = number = i * share + 1
+            save(first)
+            os.write(told[1], b"ready\n".rjust(12))
+            while os.read(ask[0], 1):
+                done, until = 0, time.monotonic() + seconds
+                while time.monotonic() < until:
+                    save(number)
+                    done += 1
+                    number = number + 1 if number < first + share - 1 else first
+                os.write(told[1], str(done).encode().rjust(12))
+            os._exit(0)
+        os.close(ask[0])
+        ends.append((told[0], ask[1]))
+    for out, _ in ends:
+        os.read(out, 12)
     print("ready", flush=True)
-    sys.stdin.readline()
-    done, number, until = 0, first, time.monotonic() + seconds
-    while time.monotonic() < until:
-        save(number)
-        done += 1
-        number = number + 1 if number < last else first
-    print(done, flush=True)
+    while sys.stdin.readline():
+        for _, its in ends:
+            os.write(its, b"g")
+        print(sum(int(os.read(out, 12)) for out, _ in ends), flush=True)
 
 
 ACTIVE_RECORD = """
 require "active_record"
-url, first, last, seconds = ARGV[0], ARGV[1].to_i, ARGV[2].to_i, ARGV[3].to_f
-if url.start_with?("sqlite:")
-  ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: url.delete_prefix("sqlite:"), timeout: 30000)
-else
-  ActiveRecord::Base.establish_connection(url)
-end
+require "sqlite3"
+require "pg"
+require "json"
+config, clients, seconds, rows = JSON.parse(ARGV[0]), ARGV[1].to_i, ARGV[2].to_f, ARGV[3].to_i
 class Customer < ActiveRecord::Base
   self.table_name = "bench_customer"
   self.locking_column = "version"
@@ -82,46 +98,81 @@ def save(id)
   customer.visits += 1
   customer.save!
 end
-save(first)
-puts "ready"
-$stdout.flush
-$stdin.gets
-done, id, ends = 0, first, Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
-  save(id)
-  done += 1
-  id = id < last ? id + 1 : first
+now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+share = rows / clients
+ends = []
+clients.times do |i|
+  asked, ask = IO.pipe
+  told, tell = IO.pipe
+  fork do
+    ends.each { |_, its| its.close }
+    ask.close
+    ActiveRecord::Base.establish_connection(config)
+    first = id = i * share + 1
+    save(first)
+    tell.puts "ready"
+    while asked.gets
+      done, until_then = 0, now.call + seconds
+      while now.call < until_then
+        save(id)
+        done += 1
+        id = id < first + share - 1 ? id + 1 : first
+      end
+      tell.puts done
+    end
+    exit!
+  end
+  asked.close
+  tell.close
+  ends << [told, ask]
 end
-puts done
+ends.each { |told, _| told.gets }
+$stdout.sync = true
+puts "ready"
+while $stdin.gets
+  ends.each { |_, ask| ask.puts "go" }
+  puts ends.sum { |told, _| told.gets.to_i }
+end
 """
+
+
+def active_record_config(url):
+    """ActiveRecord takes no URL of a server behind a socket."""
+    if url.startswith("sqlite:"):
+        return {"adapter": "sqlite3", "database": url.removeprefix("sqlite:"), "timeout": 30000}
+    parts = urllib.parse.urlsplit(url)
+    more = dict(urllib.parse.parse_qsl(parts.query))
+    config = {"adapter": "postgresql", "username": parts.username, "password": parts.password, "host": more.get("host", parts.hostname),
+              "port": int(more.get("port", parts.port or 5432)), "database": parts.path.lstrip("/"), "variables": {"synchronous_commit": "off"}}
+    return {name: value for name, value in config.items() if value is not None}
 
 
 # ---- measuring ----
 
-def commands(name, url, clients):
-    if name == "records":
-        return [[PROGRAM, url, "--clients", str(clients), str(SECONDS)]]
-    share = ROWS // clients
-    of = {"SQLAlchemy": ["/usr/bin/python3", __file__, "--client", url], "ActiveRecord": ["ruby", "-e", ACTIVE_RECORD, url]}[name]
-    return [[*of, str(i * share + 1), str((i + 1) * share), str(SECONDS)] for i in range(clients)]
+class Clients:
+    """All clients of one kind; they end when nobody asks any more."""
 
+    def __init__(self, name, url, clients):
+        many = [str(clients), str(SECONDS)]
+        self.process = subprocess.Popen({
+            "records": [PROGRAM, url, "--clients", *many],
+            "SQLAlchemy": ["/usr/bin/python3", __file__, "--clients", url, *many],
+            "ActiveRecord": ["ruby", "-e", ACTIVE_RECORD, json.dumps(active_record_config(url)), *many, str(ROWS)]}[name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline().strip() != "ready":
+            raise RuntimeError(f"{name} did not start")
 
-def saved(name, url, clients):
-    """How many were saved in that time; all clients begin when the last is ready."""
-    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for command in commands(name, url, clients)]
-    try:
-        for one in running:
-            if one.stdout.readline().strip() != "ready":
-                raise RuntimeError(f"{name} did not start")
-        for one in running:
-            one.stdin.write("go\n")
-            one.stdin.flush()
-        return sum(int(one.stdout.readline() or 0) for one in running)
-    finally:
-        for one in running:
-            one.stdin.close()
-            one.stdout.close()
-            one.wait(60)
+    def saved(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(60)
 
 
 def rivals():
@@ -144,10 +195,8 @@ def compare(what, url, found):
     print(f"records on {what}:", subprocess.run([PROGRAM, url, "20"], stdout=subprocess.PIPE, text=True, check=True).stdout.replace("\n", "; ").rstrip("; "))
     for clients, target in TARGETS.items():
         for name in found:
-            ratios = []
-            for _ in range(ROUNDS):
-                ours, theirs = saved("records", url, clients), saved(name, url, clients)
-                ratios.append(ours / max(theirs, 1))
+            with Clients("records", url, clients) as ours, Clients(name, url, clients) as theirs:
+                ratios = [ours.saved() / max(theirs.saved(), 1) for _ in range(ROUNDS)]
             middle = statistics.median(ratios)
             good = good and middle >= target
             print(f"records on {what}, {clients} client{'s' if clients > 1 else ''}: {middle:.1f} times the speed of {name} "
@@ -168,7 +217,7 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--client"]:
-        sqlalchemy_client(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
+    if sys.argv[1:2] == ["--clients"]:
+        sqlalchemy_clients(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
     else:
         sys.exit(main())
