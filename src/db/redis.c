@@ -8,6 +8,7 @@
 #include "db/redis_inside.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,6 +61,13 @@ static void redis_add_count(hf_buffer *out, char kind, size_t count)
     hf_buffer_add(out, at, (size_t)(line + sizeof line - at));
 }
 
+static void redis_add_word(hf_buffer *out, hf_slice word)
+{
+    redis_add_count(out, '$', word.size);
+    hf_buffer_add(out, word.at, word.size);
+    hf_buffer_add(out, "\r\n", 2);
+}
+
 /* Written here: hiredis allocates, copies and prints for every word. */
 void hf_redis_queue(hf_redis *redis, const char *word, ...)
 {
@@ -71,13 +79,60 @@ void hf_redis_queue(hf_redis *redis, const char *word, ...)
         count++;
     va_end(again);
     redis_add_count(&redis->out, '*', count);
-    for (const char *at = word; at != NULL; at = va_arg(words, const char *)) {
-        size_t size = strlen(at);
-        redis_add_count(&redis->out, '$', size);
-        hf_buffer_add(&redis->out, at, size);
-        hf_buffer_add(&redis->out, "\r\n", 2);
-    }
+    for (const char *at = word; at != NULL; at = va_arg(words, const char *))
+        redis_add_word(&redis->out, hf_slice_of(at));
     va_end(words);
+}
+
+void hf_redis_word(hf_redis_words *words, hf_slice word)
+{
+    redis_add_word(&words->bytes, word);
+    words->count++;
+}
+
+void hf_redis_number(hf_redis_words *words, int64_t number)
+{
+    char text[24];
+    int size = snprintf(text, sizeof text, "%lld", (long long)number);
+    hf_redis_word(words, (hf_slice){text, (size_t)size});
+}
+
+void hf_redis_joined(hf_redis_words *words, const hf_slice *parts, size_t count)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += parts[i].size;
+    redis_add_count(&words->bytes, '$', size);
+    for (size_t i = 0; i < count; i++)
+        hf_buffer_add(&words->bytes, parts[i].at, parts[i].size);
+    hf_buffer_add(&words->bytes, "\r\n", 2);
+    words->count++;
+}
+
+void hf_redis_append(hf_redis_words *words, const hf_redis_words *more)
+{
+    hf_buffer_add(&words->bytes, more->bytes.text, more->bytes.size);
+    words->bytes.failed |= more->bytes.failed;
+    words->count += more->count;
+}
+
+void hf_redis_words_clear(hf_redis_words *words)
+{
+    words->bytes.size = words->count = 0;
+    words->bytes.failed = words->bytes.full = false;
+}
+
+void hf_redis_words_done(hf_redis_words *words)
+{
+    hf_buffer_done(&words->bytes);
+    words->count = 0;
+}
+
+void hf_redis_queue_words(hf_redis *redis, const hf_redis_words *words)
+{
+    redis_add_count(&redis->out, '*', words->count);
+    hf_buffer_add(&redis->out, words->bytes.text, words->bytes.size);
+    redis->out.failed |= words->bytes.failed;
 }
 
 hf_status hf_redis_send(hf_redis *redis, hf_error *err)

@@ -5,6 +5,7 @@
 #ifndef HF_DB_REDIS_H
 #define HF_DB_REDIS_H
 
+#include "base/buffer.h"
 #include "base/text.h"
 
 #include <holdfast/status.h>
@@ -34,6 +35,25 @@ const char *hf_redis_path(const hf_redis *redis);
 void hf_redis_queue(hf_redis *redis, const char *word, ...) __attribute__((sentinel));
 hf_status hf_redis_send(hf_redis *redis, hf_error *err);
 
+/* Words of a command, in the form in which they are sent; all zero: none. They may contain any
+ * byte. A failure sticks in the buffer, and fails the command that they are queued for. */
+typedef struct hf_redis_words {
+    hf_buffer bytes;
+    size_t count;
+} hf_redis_words;
+
+void hf_redis_word(hf_redis_words *words, hf_slice word);
+void hf_redis_number(hf_redis_words *words, int64_t number);
+/* A word of several parts, which are joined. */
+void hf_redis_joined(hf_redis_words *words, const hf_slice *parts, size_t count);
+/* Adds all words of another list. */
+void hf_redis_append(hf_redis_words *words, const hf_redis_words *more);
+void hf_redis_words_clear(hf_redis_words *words); /* keeps the memory */
+void hf_redis_words_done(hf_redis_words *words);
+
+/* Queues a command of these words. */
+void hf_redis_queue_words(hf_redis *redis, const hf_redis_words *words);
+
 typedef enum hf_redis_kind {
     HF_REDIS_NIL,
     HF_REDIS_NUMBER,
@@ -58,5 +78,14 @@ hf_status hf_redis_read(hf_redis *redis, hf_redis_reply *out, hf_error *err);
 hf_status hf_redis_poll(hf_redis *redis, bool *there, hf_redis_reply *out, hf_error *err);
 
 void hf_redis_at(const hf_redis_reply *list, size_t index, hf_redis_reply *out);
+
+/* What a server says of itself. Unknown values are "". */
+typedef struct hf_redis_facts {
+    char version[32], role[16], cluster[8], aof[8], policy[32]; /* by INFO */
+    char sync[16], rewrite[8]; /* by CONFIG: appendfsync, no-appendfsync-on-rewrite */
+    bool config_denied;        /* CONFIG is forbidden, or not there */
+} hf_redis_facts;
+
+hf_status hf_redis_learn(hf_redis *redis, hf_redis_facts *out, hf_error *err);
 
 #endif

@@ -185,9 +185,17 @@ hf_status hf_url_secret(const char *what, const char *path, char **out, hf_error
 
 /* ---- holdfast's parameters ---- */
 
-typedef enum own { OWN_NAMESPACE, OWN_POOLER, OWN_DURABILITY, OWN_PASSWORD_FILE, OWN_COUNT } own;
+typedef enum own {
+    OWN_NAMESPACE,
+    OWN_POOLER,
+    OWN_DURABILITY,
+    OWN_PASSWORD_FILE,
+    OWN_REPLICAS,
+    OWN_COUNT
+} own;
 
-static const char *const own_names[] = {"namespace", "pooler", "durability", "password_file"};
+static const char *const own_names[] = {"namespace", "pooler", "durability", "password_file",
+                                        "replicas"};
 
 static own own_of(hf_slice name)
 {
@@ -195,6 +203,16 @@ static own own_of(hf_slice name)
     while (it < OWN_COUNT && !hf_slice_equal(name, hf_slice_of(own_names[it])))
         it++;
     return it;
+}
+
+static hf_status url_take_replicas(hf_url *out, const char *value, hf_error *err)
+{
+    enum { REPLICAS_MAX = 9 };
+    if (value[0] < '1' || value[0] > '0' + REPLICAS_MAX || value[1] != '\0')
+        return hf_fail(err, HF_INVALID, "The parameter replicas of the URL is 1 to %d.",
+                       REPLICAS_MAX);
+    out->replicas = (unsigned)(value[0] - '0');
+    return HF_OK;
 }
 
 static hf_status url_take(hf_url *out, own it, const char *value, hf_error *err)
@@ -213,6 +231,8 @@ static hf_status url_take(hf_url *out, own it, const char *value, hf_error *err)
                    : hf_fail(err, HF_INVALID,
                              "The parameter pooler of the URL is \"transaction\", \"session\" or "
                              "is left out.");
+    case OWN_REPLICAS:
+        return url_take_replicas(out, value, err);
     case OWN_PASSWORD_FILE:
         return hf_url_secret("password", value, &out->password, err);
     default:

@@ -16,6 +16,7 @@ typedef struct hf_url {
     bool pooler;               /* pooler=transaction */
     bool pooler_session;       /* pooler=session */
     char *durability;          /* durability=WORD; NULL when not given */
+    unsigned replicas;         /* replicas=N; 0 when not given */
     char *password;            /* the first line of password_file=PATH; NULL when not given */
 } hf_url;
 

@@ -362,6 +362,8 @@ static hf_status links_connect(hf_links *links, const hf_lease_setup *setup, hf_
     if (status == HF_OK && links->url.durability != NULL)
         status =
             hf_fail(err, HF_INVALID, "durability= is not for a database server; leave it out.");
+    if (status == HF_OK && links->url.replicas != 0)
+        status = hf_fail(err, HF_INVALID, "replicas= is for a store on Redis; leave it out.");
     if (status == HF_OK && links->url.pooler)
         status = hf_fail(err, HF_INVALID,
                          "A lease is a lock of a database session, which a pooler in transaction "

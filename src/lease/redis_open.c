@@ -49,65 +49,17 @@ hf_status redis_open_link(redis_backend *it, hf_redis **out, hf_error *err)
 
 /* ---- whether it will do ---- */
 
-/* The value of "name:value" in what INFO tells; "" when there is none. */
-static void redis_fact(hf_slice info, const char *name, char *out, size_t size)
-{
-    size_t name_size = strlen(name);
-    out[0] = '\0';
-    for (const char *at = info.at, *end; at != NULL && *at != '\0';
-         at = *end == '\0' ? NULL : end + 1) {
-        end = strchrnul(at, '\n');
-        if (strncmp(at, name, name_size) == 0 && at[name_size] == ':')
-            snprintf(out, size, "%.*s", (int)strcspn(at + name_size + 1, "\r\n"),
-                     at + name_size + 1);
-    }
-}
-
-/* Answers one command that was queued. */
-static hf_status redis_ask_one(hf_redis *redis, hf_redis_reply *out, hf_error *err)
-{
-    hf_status status = hf_redis_send(redis, err);
-    return status == HF_OK ? hf_redis_read(redis, out, err) : status;
-}
-
-typedef struct redis_facts {
-    char version[32], role[16], cluster[8], aof[8], policy[32], sync[16];
-} redis_facts;
-
-static hf_status redis_learn(hf_redis *redis, redis_facts *out, hf_error *err)
-{
-    hf_redis_reply reply, value;
-    hf_redis_queue(redis, "INFO", NULL);
-    hf_status status = redis_ask_one(redis, &reply, err);
-    if (status != HF_OK)
-        return status;
-    if (reply.kind != HF_REDIS_TEXT)
-        return hf_fail(err, HF_UNAVAILABLE, "%s does not answer INFO: %.*s.", hf_redis_path(redis),
-                       (int)(reply.text.size < 200 ? reply.text.size : 200), reply.text.at);
-    redis_fact(reply.text, "redis_version", out->version, sizeof out->version);
-    redis_fact(reply.text, "role", out->role, sizeof out->role);
-    redis_fact(reply.text, "cluster_enabled", out->cluster, sizeof out->cluster);
-    redis_fact(reply.text, "aof_enabled", out->aof, sizeof out->aof);
-    redis_fact(reply.text, "maxmemory_policy", out->policy, sizeof out->policy);
-    out->sync[0] = '\0'; /* CONFIG may be forbidden */
-    hf_redis_queue(redis, "CONFIG", "GET", "appendfsync", NULL);
-    status = redis_ask_one(redis, &reply, err);
-    if (status == HF_OK && reply.kind == HF_REDIS_LIST && reply.count == 2) {
-        hf_redis_at(&reply, 1, &value);
-        snprintf(out->sync, sizeof out->sync, "%s", value.text.at);
-    }
-    return status;
-}
-
 hf_status redis_judge(redis_backend *it, hf_redis *redis, hf_error *err)
 {
-    redis_facts facts;
+    hf_redis_facts facts;
     bool relaxed = it->url.durability != NULL && strcmp(it->url.durability, "relaxed") == 0;
     const char *path = hf_redis_path(redis);
     if (it->url.durability != NULL && !relaxed)
         return hf_fail(err, HF_INVALID,
                        "The parameter durability of the URL is \"relaxed\" or is left out.");
-    hf_status status = redis_learn(redis, &facts, err);
+    if (it->url.replicas != 0)
+        return hf_fail(err, HF_INVALID, "replicas= is for a store on Redis; leave it out.");
+    hf_status status = hf_redis_learn(redis, &facts, err);
     if (status != HF_OK)
         return status;
     if (strcmp(facts.role, "master") != 0)

@@ -19,7 +19,7 @@ static void *answer_values(hf_step *step, size_t count, size_t size)
     return out;
 }
 
-static void answer_fill_lock(const hf_lock_row *row, hf_lock *out)
+void hf_fill_lock(const hf_lock_row *row, hf_lock *out)
 {
     int64_t expires_us = row->session->expires_us;
     hf_slice_copy(out->resource.type, sizeof out->resource.type, row->resource->type);
@@ -40,7 +40,7 @@ void hf_answer_lock(hf_step *step, const hf_lock_row *row)
     hf_lock *lock = answer_values(step, 1, sizeof *lock);
     if (lock == NULL)
         return;
-    answer_fill_lock(row, lock);
+    hf_fill_lock(row, lock);
     step->op->answer.locks = lock;
     step->op->answer.locks_count = 1;
 }
@@ -81,7 +81,7 @@ size_t hf_answer_holders(hf_step *step, const hf_session_row *but)
     hf_lock *at = locks;
     for (hf_lock_row *row = step->of->resource->locks; row != NULL; row = row->next)
         if (row->session != but && hf_lock_lives(row, step->now_us))
-            answer_fill_lock(row, at++);
+            hf_fill_lock(row, at++);
     qsort(locks, count, sizeof *locks, answer_by_fence);
     step->op->answer.locks = locks;
     step->op->answer.locks_count = count;
@@ -217,11 +217,8 @@ void hf_answer_lost(hf_step *step)
     step->op->answer.lost_count = count;
 }
 
-void hf_answer_session(hf_step *step, const hf_session_row *row)
+void hf_fill_session(const hf_session_row *row, hf_session_info *info)
 {
-    hf_session_info *info = answer_values(step, 1, sizeof *info);
-    if (info == NULL)
-        return;
     memcpy(info->id, row->id, sizeof info->id);
     hf_slice_copy(info->user, sizeof info->user, row->user);
     hf_slice_copy(info->name, sizeof info->name, row->name);
@@ -230,6 +227,14 @@ void hf_answer_session(hf_step *step, const hf_session_row *row)
     info->expires_us = row->expires_us;
     info->ended_us = row->ended_us;
     hf_slice_copy(info->token, sizeof info->token, row->caller);
+}
+
+void hf_answer_session(hf_step *step, const hf_session_row *row)
+{
+    hf_session_info *info = answer_values(step, 1, sizeof *info);
+    if (info == NULL)
+        return;
+    hf_fill_session(row, info);
     step->op->answer.sessions = info;
     step->op->answer.sessions_count = 1;
 }

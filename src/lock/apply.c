@@ -407,8 +407,8 @@ static bool run_op(hf_rows *rows, hf_batch *batch, size_t index, int64_t now_us)
     op->answer.now_us = now_us;
     if (op->answer.status != HF_OK)
         return false;
-    if (rows->no_growth && hf_op_grows(op->kind))
-        return hf_refuse(&step, HF_UNAVAILABLE, "%s", HF_DISK_FULL);
+    if (rows->no_growth != NULL && hf_op_grows(op->kind))
+        return hf_refuse(&step, HF_UNAVAILABLE, "%s", rows->no_growth);
     doers[op->kind](&step);
     return op->answer.status == HF_OK;
 }

@@ -15,6 +15,10 @@
  * False when memory is out: then nothing of the set may be saved. */
 bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us);
 
+/* Rows as the values that callers get, for stores that answer lists from a working set. */
+void hf_fill_lock(const hf_lock_row *row, hf_lock *out);
+void hf_fill_session(const hf_session_row *row, hf_session_info *info);
+
 /* Sweeping, for the stores: ends a dead session and its locks (which must be loaded, with their
  * anchors), at most `budget` rows; true when it is all done. */
 bool hf_sweep_session(hf_rows *rows, hf_session_row *session, int64_t now_us, size_t budget,

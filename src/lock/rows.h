@@ -216,7 +216,7 @@ typedef struct hf_rows {
     hf_saved_row *saved;
     unsigned run; /* number of the current linked run; 0 outside one */
     unsigned runs;
-    bool no_growth; /* the disk is full: ops that need room are refused */
+    const char *no_growth; /* ops that need room are refused with this sentence; NULL: none is */
     bool failed;    /* memory ran out; nothing of the set may be saved */
 } hf_rows;
 

@@ -129,6 +129,9 @@ static hf_status database_open_url(const database_kind *kind, const hf_url *url,
         return hf_fail(
             err, HF_INVALID,
             "durability= is not for a database server, whose own settings decide; leave it out.");
+    if (url->replicas != 0)
+        return hf_fail(err, HF_INVALID,
+                       "replicas= is for Redis; a database server's own settings decide.");
     hf_status status = database_open_new(kind, url->names, &store, err);
     if (status != HF_OK || store == NULL)
         return status;

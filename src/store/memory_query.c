@@ -449,6 +449,13 @@ static bool memory_query_is_kept(const mem_anchor *anchor, int64_t before_us)
             (!saved->gone || saved->at_us > before_us + HF_KEEP_US - HF_KEEP_GONE_US));
 }
 
+/* Where free resources leave no row, one that was never saved and has no trace goes with its last
+ * lock or request: a sweep need not look at it. */
+static bool memory_query_may_be_left(const mem_store *store, const mem_anchor *anchor)
+{
+    return !store->rows.drops_free || anchor->saved != NULL || anchor->ended_request != NULL;
+}
+
 static hf_status memory_query_drop_anchors(void *context, int64_t before_us, size_t limit,
                                            size_t *dropped, bool *end, hf_error *err)
 {
@@ -459,7 +466,8 @@ static hf_status memory_query_drop_anchors(void *context, int64_t before_us, siz
     size_t left = 0;
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
-            if (memory_query_after(&store->swept_to, anchor, "")) {
+            if (memory_query_may_be_left(store, anchor) &&
+                memory_query_after(&store->swept_to, anchor, "")) {
                 memory_query_pick(&p, anchor);
                 left++;
             }

@@ -24,7 +24,8 @@ static const struct {
     {"trace+", &hf_store_trace, NULL}, /* trace+URL: writes every op to standard error */
     {"postgres", NULL, "postgres"},     {"postgresql", NULL, "postgres"},
     {"mysql", NULL, "mysql"},           {"http", NULL, "remote"},
-    {"https", NULL, "remote"},
+    {"https", NULL, "remote"},          {"redis", NULL, "redis"},
+    {"rediss", NULL, "redis"},          {"redis+unix", NULL, "redis"},
 };
 
 static hf_status registry_load_module(const char *name, const hf_store_module_info **out,
@@ -49,8 +50,8 @@ static size_t registry_scheme_size(const char *url)
 static hf_status store_registry_find(const char *url, const hf_store_ops **ops, const char **rest,
                                      hf_error *err)
 {
-    static const char known[] =
-        "sqlite:PATH, postgres://..., mysql://..., http://..., https://... and memory:";
+    static const char known[] = "sqlite:PATH, postgres://..., mysql://..., redis://..., "
+                                "http://..., https://... and memory:";
     if (url == NULL || url[0] == '\0')
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)

@@ -98,7 +98,7 @@ static void sqlite_work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bo
         sql_out_of_memory(conn);
         return;
     }
-    rows->no_growth = no_growth;
+    rows->no_growth = no_growth ? HF_DISK_FULL : NULL;
     if (hf_op_alone(batch->ops[0].kind)) {
         if (batch->ops[0].answer.status == HF_OK)
             sqlite_do_alone(store, conn, batch, now_us);

@@ -314,9 +314,9 @@ void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64
 {
     hf_op *op = &batch->ops[0];
     op->answer.now_us = now_us;
-    if (conn->rows.no_growth && hf_op_grows(op->kind)) {
+    if (conn->rows.no_growth != NULL && hf_op_grows(op->kind)) {
         op->answer.status = HF_UNAVAILABLE;
-        op->answer.message = HF_DISK_FULL;
+        op->answer.message = conn->rows.no_growth;
         return;
     }
     switch (op->kind) {

@@ -301,7 +301,8 @@ static void place_init(test_store *at, const char *url, size_t length, const tes
     at->keeps = at->kind->keeps;
     at->own_file = at->kind->own_file;
     at->served = at->kind->clock != NULL;
-    at->drops_free = strstr(at->url, "memory:") != NULL || strstr(at->url, "sqlite:") != NULL;
+    at->drops_free = strstr(at->url, "memory:") != NULL || strstr(at->url, "sqlite:") != NULL ||
+                     strncmp(at->url, "redis", 5) == 0;
     int scheme = (int)strcspn(at->url, ":");
     unsigned same = 1;
     for (size_t i = 0; i < count; i++)

@@ -1,0 +1,22 @@
+-- Runs every command that the store's script may run, on keys of its own: an account that lacks a right is found out before
+-- anything is half written. ARGV: the prefix of all keys.
+local call, key = redis.call, ARGV[1] .. 'probe:'
+call('PUBLISH', ARGV[1] .. 'watch', '')
+call('SETRANGE', key .. 's', 0, '')
+call('MSET', key .. 's', '1')
+call('SET', key .. 's', '1')
+call('GET', key .. 's')
+call('MGET', key .. 's')
+call('INCRBY', key .. 's', 1)
+call('ZADD', key .. 'z', 0, 'a')
+call('ZREM', key .. 'z', 'a')
+call('HSET', key .. 'h', 'a', 'b')
+call('HDEL', key .. 'h', 'a')
+call('SADD', key .. 'm', 'a')
+call('SREM', key .. 'm', 'a')
+call('XADD', key .. 'x', '1-0', 'e', 'a')
+call('XDEL', key .. 'x', '1-0')
+call('TYPE', key .. 's')
+call('TIME')
+call('DEL', key .. 's', key .. 'x')
+return call('EXISTS', key .. 's')

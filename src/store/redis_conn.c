@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* The store on Redis: its connections, and whether the server keeps what it acknowledges (V6). */
+#include "base/error.h"
+#include "base/seams.h"
+#include "sql/redis_store_commit.h"
+#include "sql/redis_store_probe.h"
+#include "store/redis.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CONNS_MAX = 32,
+    JUDGED_US = 60 * 1000000 /* a connection is judged again after so long */
+};
+
+/* ---- judging ---- */
+
+/* What an administrator has to set, in one sentence. */
+static hf_status redis_conn_refuse(const char *path, const char *why, const char *what,
+                                   hf_error *err)
+{
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "%s may lose locks that were acknowledged: %s. Set %s, or add "
+                   "durability=relaxed to the URL.",
+                   path, why, what);
+}
+
+static hf_status redis_conn_check(const redis_store *store, const char *path,
+                                  const hf_redis_facts *facts, hf_error *err)
+{
+    int major = 0, minor = 0;
+    if (sscanf(facts->version, "%d.%d", &major, &minor) == 2 &&
+        (major < 6 || (major == 6 && minor < 2)))
+        return hf_fail(err, HF_UNAVAILABLE, "%s is of version %s: a store needs 6.2 or newer.",
+                       path, facts->version);
+    if (strcmp(facts->cluster, "1") == 0)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is part of a cluster: a store needs one master of its own.", path);
+    if (strcmp(facts->role, "master") != 0 && strcmp(facts->role, "") != 0)
+        return hf_fail(err, HF_UNAVAILABLE, "%s is a replica: name the master in the URL.", path);
+    if (store->relaxed)
+        return HF_OK;
+    if (strcmp(facts->policy, "noeviction") != 0)
+        return redis_conn_refuse(path, "it removes keys when memory is short",
+                                 "maxmemory-policy noeviction", err);
+    if (strcmp(facts->aof, "1") != 0)
+        return redis_conn_refuse(path, "it has no append-only file, so a restart loses them",
+                                 "appendonly yes", err);
+    if (facts->config_denied)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s does not tell its settings: CONFIG GET is forbidden. Allow it to this "
+                       "account (+config|get), or add durability=relaxed to the URL.",
+                       path);
+    if (strcmp(facts->sync, "always") != 0)
+        return redis_conn_refuse(path, "it syncs the append-only file later", "appendfsync always",
+                                 err);
+    if (strcmp(facts->rewrite, "no") != 0)
+        return redis_conn_refuse(path, "it does not sync while it rewrites the append-only file",
+                                 "no-appendfsync-on-rewrite no", err);
+    return HF_OK;
+}
+
+static void redis_conn_grade(redis_store *store, const hf_redis_facts *facts)
+{
+    hf_grade grade = {.level = HF_GRADE_PROCESS};
+    bool file = strcmp(facts->aof, "1") == 0;
+    bool synced = file && strcmp(facts->sync, "always") == 0 && strcmp(facts->rewrite, "no") == 0;
+    bool evicts = strcmp(facts->policy, "noeviction") != 0;
+    char replicas[64] = "one master: a failover may lose locks";
+    if (synced && !evicts)
+        grade.level = HF_GRADE_DISK;
+    else if (!file || evicts)
+        grade.level = HF_GRADE_NONE;
+    if (store->url.replicas > 0)
+        snprintf(replicas, sizeof replicas, "acknowledged by %u replica%s in memory",
+                 store->url.replicas, store->url.replicas == 1 ? "" : "s");
+    snprintf(grade.text, sizeof grade.text, "Redis %s, %s; %s", facts->version,
+             evicts   ? "which removes keys when memory is short: locks may be forgotten"
+             : !file  ? "without an append-only file: a restart forgets locks"
+             : synced ? "synced to disk before it is acknowledged"
+             : facts->sync[0] == '\0' ? "with an append-only file, whose syncs it does not tell"
+             : strcmp(facts->sync, "everysec") == 0
+                 ? "synced every second: a crash may lose the last one"
+                 : "synced now and then: a crash may lose the last moments",
+             replicas);
+    pthread_mutex_lock(&store->mutex);
+    store->grade = grade;
+    pthread_mutex_unlock(&store->mutex);
+}
+
+/* Runs every command that the script may run. HF_BUSY: the server still loads its data. */
+static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_error *err)
+{
+    hf_redis_reply reply;
+    hf_redis_queue(redis, "EVAL", redis_store_probe, "0", store->prefix, NULL);
+    hf_status status = hf_redis_send(redis, err);
+    if (status == HF_OK)
+        status = hf_redis_read(redis, &reply, err);
+    if (status != HF_OK || reply.kind != HF_REDIS_ERROR)
+        return status;
+    int size = (int)(reply.text.size < 200 ? reply.text.size : 200);
+    if (strncmp(reply.text.at, "LOADING", 7) == 0)
+        return hf_fail(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
+                       hf_redis_path(redis));
+    if (strncmp(reply.text.at, "OOM", 3) == 0)
+        return HF_OK; /* releasing still works */
+    if (strncmp(reply.text.at, "NOPERM", 6) == 0 || strstr(reply.text.at, "ACL") != NULL)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The account may not do what the store needs on %s: %.*s. Allow it with ACL "
+                       "SETUSER: +@read +@write +@scripting +@connection +info +config|get +wait "
+                       "+publish +subscribe ~%s* &%s*.",
+                       hf_redis_path(redis), size, reply.text.at, store->prefix, store->prefix);
+    return hf_fail(err, HF_UNAVAILABLE, "%s refused to write: %.*s.", hf_redis_path(redis), size,
+                   reply.text.at);
+}
+
+static hf_status redis_conn_judge(redis_store *store, hf_redis *redis, hf_error *err)
+{
+    hf_redis_facts facts;
+    hf_status status = hf_redis_learn(redis, &facts, err);
+    if (status == HF_OK)
+        status = redis_conn_check(store, hf_redis_path(redis), &facts, err);
+    if (status == HF_OK)
+        status = redis_conn_probe(store, redis, err);
+    if (status == HF_OK)
+        redis_conn_grade(store, &facts);
+    return status;
+}
+
+/* ---- opening ---- */
+
+/* Loads the script; its name is that of its text, the same on every server. */
+static hf_status redis_conn_load(hf_redis *redis, char *script, hf_error *err)
+{
+    hf_redis_reply reply;
+    hf_redis_queue(redis, "SCRIPT", "LOAD", redis_store_commit, NULL);
+    hf_status status = hf_redis_send(redis, err);
+    if (status == HF_OK)
+        status = hf_redis_read(redis, &reply, err);
+    if (status != HF_OK)
+        return status;
+    if (reply.kind != HF_REDIS_TEXT || reply.text.size != REDIS_SHA1_SIZE - 1)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s takes no scripts: %.*s. The store needs SCRIPT LOAD and EVALSHA.",
+                       hf_redis_path(redis), (int)(reply.text.size < 200 ? reply.text.size : 200),
+                       reply.text.at);
+    memcpy(script, reply.text.at, REDIS_SHA1_SIZE);
+    return HF_OK;
+}
+
+hf_status redis_conn_open(redis_store *store, hf_redis **out, char *script, hf_error *err)
+{
+    hf_status status = hf_redis_connect(store->url.url, store->url.password, 0, out, err);
+    if (status == HF_OK)
+        status = redis_conn_judge(store, *out, err);
+    if (status == HF_OK && script != NULL)
+        status = redis_conn_load(*out, script, err);
+    if (status != HF_OK) {
+        hf_redis_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static hf_status redis_conn_new(redis_store *store, redis_conn **out, hf_error *err)
+{
+    redis_conn *conn = hf_alloc(sizeof *conn);
+    *out = conn;
+    if (conn == NULL)
+        return hf_fail_memory(err);
+    conn->rows.drops_free = conn->rows.counts_beats = true;
+    hf_status status = hf_seam.random(&conn->rows.seed, sizeof conn->rows.seed)
+                           ? redis_conn_open(store, &conn->redis, conn->script, err)
+                           : hf_fail(err, HF_INTERNAL, "Reading random bytes failed.");
+    conn->judged_us = hf_seam.boot_us();
+    if (status != HF_OK) {
+        redis_conn_free(conn);
+        *out = NULL;
+    }
+    return status;
+}
+
+void redis_conn_free(redis_conn *conn)
+{
+    if (conn == NULL)
+        return;
+    hf_redis_close(conn->redis);
+    hf_rows_done(&conn->rows);
+    hf_arena_done(&conn->fresh);
+    hf_redis_words_done(&conn->keys);
+    hf_redis_words_done(&conn->head);
+    hf_redis_words_done(&conn->commands);
+    hf_redis_words_done(&conn->command);
+    for (int i = 0; i < REDIS_INDEXES; i++)
+        hf_redis_words_done(&conn->indexes[i]);
+    hf_buffer_done(&conn->text);
+    hf_free(conn);
+}
+
+/* ---- sharing ---- */
+
+hf_status redis_conn_take(redis_store *store, redis_conn **out, hf_error *err)
+{
+    pthread_mutex_lock(&store->mutex);
+    while (store->idle == NULL && store->open >= CONNS_MAX)
+        pthread_cond_wait(&store->freed, &store->mutex);
+    redis_conn *conn = store->idle;
+    if (conn != NULL)
+        store->idle = conn->next;
+    else
+        store->open++;
+    pthread_mutex_unlock(&store->mutex);
+    hf_status status = HF_OK;
+    if (conn == NULL) {
+        status = redis_conn_new(store, &conn, err);
+    } else if (hf_seam.boot_us() - conn->judged_us > JUDGED_US) {
+        status = redis_conn_judge(store, conn->redis, err);
+        conn->judged_us = hf_seam.boot_us();
+        conn->owed = status != HF_OK;
+    }
+    if (status != HF_OK) {
+        redis_conn_give(store, conn);
+        conn = NULL;
+    }
+    *out = conn;
+    return status;
+}
+
+/* Where one is lost, those that are idle are not trusted either. Accepts NULL. */
+void redis_conn_give(redis_store *store, redis_conn *conn)
+{
+    bool good = conn != NULL && !conn->owed && hf_redis_alive(conn->redis);
+    redis_conn *dropped = good ? NULL : conn;
+    pthread_mutex_lock(&store->mutex);
+    if (good) {
+        conn->next = store->idle;
+        store->idle = conn;
+    } else {
+        store->open--;
+        if (conn != NULL)
+            conn->next = store->idle;
+        dropped = conn != NULL ? conn : store->idle;
+        store->idle = NULL;
+        for (const redis_conn *it = conn != NULL ? conn->next : dropped; it != NULL; it = it->next)
+            store->open--;
+    }
+    pthread_cond_broadcast(&store->freed);
+    pthread_mutex_unlock(&store->mutex);
+    for (redis_conn *next; dropped != NULL; dropped = next) {
+        next = dropped->next;
+        redis_conn_free(dropped);
+    }
+}
