@@ -277,7 +277,8 @@ typedef enum hf_clash_kind {
 } hf_clash_kind;
 
 typedef struct hf_difference {
-    char resource[HF_RESOURCE_SIZE]; /* the record: of an aggregate, the member */
+    /* the record: of an aggregate, the member; its type alone while it has no key */
+    char resource[HF_RESOURCE_SIZE];
     const char *column;
     hf_field base, mine, theirs; /* as it was read, as the unit has it, as it is now */
 } hf_difference;

@@ -110,6 +110,8 @@ bool rec_report_differences(hf_report *report, hf_clash *conflict, const hf_reco
             continue;
         hf_difference *it = &list[conflict->columns_count++];
         rec_record_name(record, it->resource);
+        if (it->resource[0] == '\0')
+            hf_slice_copy(it->resource, sizeof it->resource, hf_slice_of(table->type));
         it->column = hf_arena_text(&report->arena, hf_slice_of(table->columns[i].name));
         good = it->column != NULL && rec_report_copy(&report->arena, &record->base[i], &it->base) &&
                rec_report_copy(&report->arena, &record->now[i], &it->mine) &&

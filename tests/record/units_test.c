@@ -347,6 +347,8 @@ TEST(a_set_without_a_table_has_a_version_and_ends_with_its_last_member)
     expect_contains(clash->message, "cart/7 was changed by Alice");
     expect_true(clash->expected == 1 && clash->actual == 2);
     expect_text(clash->columns[0].theirs.text, "pen");
+    expect_text(clash->columns[1].resource, "item"); /* and what he adds */
+    expect_true(clash->columns[1].mine.number == 2 && clash->columns_count == 2);
     hf_report_free(report);
     /* it ends with its last member */
     expect(HF_OK, hf_unit_remove(unit, first, &s->err), s->err);
