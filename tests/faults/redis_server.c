@@ -56,7 +56,7 @@ static bool redis_server_answers(const redis_server *s)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char line[64] = "";
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", s->socket);
+    memcpy(address.sun_path, s->socket, strlen(s->socket) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool there = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
                  send(fd, "PING\r\n", 6, MSG_NOSIGNAL) == 6 &&
