@@ -98,6 +98,15 @@ bool redis_reply(redis_work *work, hf_redis_reply *out)
     return work->status == HF_OK;
 }
 
+bool redis_call(redis_work *work, hf_redis_reply *out)
+{
+    hf_redis_queue_words(work->conn->redis, &work->conn->command);
+    if (!redis_flush(work) || !redis_reply(work, out))
+        return false;
+    redis_all_taken(work);
+    return true;
+}
+
 void redis_key_word(const redis_work *work, hf_redis_words *to, const char *kind, hf_slice rest)
 {
     hf_slice parts[] = {hf_slice_of(work->store->prefix), hf_slice_of(kind), rest};
@@ -110,10 +119,10 @@ void redis_key_word(const redis_work *work, hf_redis_words *to, const char *kind
 static void redis_find_hidden(redis_work *work)
 {
     hf_redis_reply reply;
-    for (const redis_read *read = work->reads; read != NULL; read = read->next)
+    for (const redis_row *read = work->reads; read != NULL; read = read->next)
         hf_redis_queue(work->conn->redis, "TYPE", read->key.at, NULL);
     redis_flush(work);
-    for (const redis_read *read = work->reads; read != NULL; read = read->next) {
+    for (const redis_row *read = work->reads; read != NULL; read = read->next) {
         if (!redis_reply(work, &reply))
             return;
         bool loss = read->kind == REDIS_ABSENT && strcmp(reply.text.at, "hash") == 0;
@@ -155,9 +164,21 @@ static void redis_attempt(redis_work *work)
 
 static void redis_pause(unsigned times)
 {
-    unsigned most_us = 50u << (times < 7 ? times : 7), drawn = 0;
+    unsigned most_us = 50u << (times < 10 ? times : 10), drawn = 0;
     hf_seam.random(&drawn, sizeof drawn);
     nanosleep(&(struct timespec){.tv_nsec = (long)(drawn % most_us) * 1000}, NULL);
+}
+
+/* A connection to a server that is ready. One that still loads its data is waited for. */
+static hf_status redis_take_ready(redis_store *store, int64_t until_us, redis_conn **out,
+                                  hf_error *err)
+{
+    hf_status status;
+    while ((status = redis_conn_take(store, out, err)) == HF_BUSY && hf_seam.boot_us() < until_us)
+        redis_pause(10);
+    if (status == HF_BUSY && err != NULL)
+        err->status = HF_UNAVAILABLE;
+    return status == HF_BUSY ? HF_UNAVAILABLE : status;
 }
 
 /* Another connection, after one was lost before anything was sent on it. */
@@ -165,7 +186,7 @@ static hf_status redis_reconnect(redis_work *work)
 {
     redis_conn_give(work->store, work->conn);
     work->conn = NULL;
-    hf_status status = redis_conn_take(work->store, &work->conn, work->err);
+    hf_status status = redis_take_ready(work->store, work->until_us, &work->conn, work->err);
     work->fresh = NULL;
     work->fresh_count = 0;
     work->rows = status == HF_OK ? &work->conn->rows : NULL;
@@ -191,7 +212,7 @@ static hf_status redis_try_batch(redis_work *work)
             if (late)
                 return hf_fail(work->err, HF_BUSY, REDIS_BUSY);
             if (times > 0)
-                redis_pause(times);
+                redis_pause(times < 7 ? times : 7);
             continue;
         }
         work->fresh = NULL;
@@ -199,7 +220,7 @@ static hf_status redis_try_batch(redis_work *work)
         if (work->full && !was_full)
             continue;
         if (work->loading && !late) {
-            redis_pause(7);
+            redis_pause(10);
             continue;
         }
         if (hf_redis_alive(work->conn->redis) || work->status == HF_NO_MEMORY)
@@ -225,7 +246,7 @@ static hf_status redis_execute_one(hf_store *base, hf_batch *batch, hf_error *er
     work.until_us = (batch->since_us != 0 ? batch->since_us : hf_seam.boot_us()) + HF_DB_BUSY_US;
     if (batch->tried && hf_seam.boot_us() >= work.until_us)
         return hf_fail(err, HF_BUSY, REDIS_BUSY);
-    hf_status status = redis_conn_take(store, &work.conn, work.err);
+    hf_status status = redis_take_ready(store, work.until_us, &work.conn, work.err);
     if (status != HF_OK)
         return status;
     work.rows = &work.conn->rows;
@@ -278,36 +299,20 @@ static hf_status redis_store_read(redis_store *store, const char *url, hf_error 
     return HF_OK;
 }
 
-/* Says whose keys these are, unless someone has. A server that still loads its data is waited for.
- */
+/* Says whose keys these are, unless someone has. */
 static hf_status redis_store_begin(redis_store *store, bool make, hf_error *err)
 {
-    int64_t until_us = hf_seam.boot_us() + LOADING_US;
     redis_work work = {.store = store, .err = err};
     hf_redis_reply reply;
-    hf_status status = redis_conn_take(store, &work.conn, err);
+    hf_status status = redis_take_ready(store, hf_seam.boot_us() + LOADING_US, &work.conn, err);
     if (status != HF_OK)
         return status;
-    for (;;) {
-        work.status = HF_OK;
-        work.loading = false;
-        hf_redis_words_clear(&work.conn->command);
-        hf_redis_word(&work.conn->command, hf_slice_of(make ? "SET" : "GET"));
-        redis_key_word(&work, &work.conn->command, "schema", HF_NOTHING);
-        if (make) {
-            hf_redis_word(&work.conn->command, hf_slice_of(REDIS_SCHEMA));
-            hf_redis_word(&work.conn->command, hf_slice_of("NX"));
-        }
-        hf_redis_queue_words(work.conn->redis, &work.conn->command);
-        redis_flush(&work);
-        if (redis_reply(&work, &reply) || !work.loading || hf_seam.boot_us() > until_us)
-            break;
-        redis_all_taken(&work);
-        redis_pause(7);
+    redis_command(&work, make ? "SET" : "GET", "schema", HF_NOTHING);
+    if (make) {
+        hf_redis_word(&work.conn->command, hf_slice_of(REDIS_SCHEMA));
+        hf_redis_word(&work.conn->command, hf_slice_of("NX"));
     }
-    if (hf_redis_alive(work.conn->redis))
-        work.conn->owed = false;
-    if (work.status == HF_OK && !make && reply.kind == HF_REDIS_NIL)
+    if (redis_call(&work, &reply) && !make && reply.kind == HF_REDIS_NIL)
         work.status = hf_fail(err, HF_NOT_FOUND, "There is no store of the namespace %s on %s.",
                               store->url.names, hf_redis_path(work.conn->redis));
     redis_conn_give(store, work.conn);

@@ -47,21 +47,47 @@
 #include "lock/token.h"
 #include "store/group_commit.h"
 #include "store/store.h"
+#include "store/sweep.h"
 
 #define REDIS_SCHEMA "holdfast 1"
 
 enum { REDIS_SHA1_SIZE = 41 };
 
+/* Commands of the script that are written once for all rows. */
+typedef enum redis_index {
+    REDIS_SET,
+    REDIS_DEL,
+    REDIS_SESSIONS_ADD,
+    REDIS_SESSIONS_REM,
+    REDIS_EXPIRY_ADD,
+    REDIS_EXPIRY_REM,
+    REDIS_ENDED_ADD,
+    REDIS_ENDED_REM,
+    REDIS_LOCKS_ADD,
+    REDIS_LOCKS_REM,
+    REDIS_BOUNDS_ADD,
+    REDIS_BOUNDS_REM,
+    REDIS_KEPT_ADD,
+    REDIS_KEPT_REM,
+    REDIS_ASKED_ADD,
+    REDIS_ASKED_REM,
+    REDIS_COVERED_ADD,
+    REDIS_INDEXES
+} redis_index;
+
 /* A connection with its working set. */
 typedef struct redis_conn {
     struct redis_conn *next;
     hf_redis *redis;
-    int64_t judged_us; /* by boot_us */
-    bool owed;         /* replies are still to come: it can't be used by others */
+    char script[REDIS_SHA1_SIZE]; /* the name of the script */
+    int64_t judged_us;            /* by boot_us */
+    bool owed;                    /* replies are still to come: it can't be used by others */
     hf_rows rows;
-    hf_arena fresh;      /* rows that a conflict answered */
-    hf_redis_words keys; /* of the next MGET */
-    hf_redis_words head, events, commands, command;
+    hf_arena fresh;                /* rows that a conflict answered */
+    hf_redis_words keys;           /* of the next MGET */
+    hf_redis_words head, commands; /* of the script: what is compared, what is written */
+    hf_redis_words command;        /* the one that is just made */
+    hf_redis_words indexes[REDIS_INDEXES];
     hf_buffer text; /* of a row */
 } redis_conn;
 
@@ -71,7 +97,6 @@ typedef struct redis_store {
     char prefix[HF_NAMES_SIZE + 1];
     bool relaxed;  /* durability=relaxed */
     char self[17]; /* random: whose messages its own watches skip */
-    char script[REDIS_SHA1_SIZE];
     hf_group_commit *group_commit;
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t freed;
@@ -94,15 +119,15 @@ typedef enum redis_kind {
 } redis_kind;
 
 /* A row that was read, or is to be. */
-typedef struct redis_read {
-    struct redis_read *next;
+typedef struct redis_row {
+    struct redis_row *next;
     redis_kind kind;
     void *row;
     hf_slice key;
     hf_slice value;    /* as it is compared; size 0: there was none */
     bool not_compared; /* it only grows, or another row's rev stands for it */
     bool fetched;
-} redis_read;
+} redis_row;
 
 /* What a command besides MGET asked for, in the order of the replies. */
 typedef struct redis_extra redis_extra;
@@ -123,14 +148,13 @@ typedef struct redis_work {
     int64_t now_us;   /* the store's time */
     hf_status status; /* the first failure; nothing more is done then */
     hf_error *err;
-    int64_t deadline_us;  /* V2; set before the law changes the set */
-    size_t command_least; /* words of the command with nothing in it */
-    bool full;            /* the server's memory is full */
-    bool sent;            /* the script was sent */
-    bool conflict;        /* ... and has written nothing, since something changed */
-    bool hidden;          /* ... which is no string */
-    bool loading;         /* the server is not ready yet */
-    redis_read *reads, **reads_end, *next_read; /* next_read: the first that was not loaded */
+    int64_t deadline_us; /* V2; set before the law changes the set */
+    bool full;           /* the server's memory is full */
+    bool sent;           /* the script was sent */
+    bool conflict;       /* ... and has written nothing, since something changed */
+    bool hidden;         /* ... which is no string */
+    bool loading;        /* the server is not ready yet */
+    redis_row *reads, **reads_end, *next_read; /* next_read: the first that was not loaded */
     redis_extra *extras, **extras_end;
     bool only_rows; /* all that was read are strings: a conflict answers all that is needed */
     redis_fresh *fresh;
@@ -144,6 +168,8 @@ extern const hf_store_ops hf_store_redis;
 
 /* Sends what was queued. False: it has failed. */
 bool redis_flush(redis_work *work);
+/* Sends conn->command alone, and takes its reply. */
+bool redis_call(redis_work *work, hf_redis_reply *out);
 /* All replies to what was sent have been taken. */
 void redis_all_taken(redis_work *work);
 /* The next reply. An error of the server's fails the work. */
@@ -157,34 +183,53 @@ void redis_key_word(const redis_work *work, hf_redis_words *to, const char *kind
 
 /* ---- redis_conn.c: connections ---- */
 
-hf_status redis_conn_open(redis_store *store, hf_redis **out, hf_error *err);
+/* script: NULL: it is not needed. */
+hf_status redis_conn_open(redis_store *store, hf_redis **out, char *script, hf_error *err);
 hf_status redis_conn_take(redis_store *store, redis_conn **out, hf_error *err);
 void redis_conn_give(redis_store *store, redis_conn *conn);
 void redis_conn_free(redis_conn *conn);
 
 /* ---- redis_rows.c: rows as text ---- */
 
-/* The next field up to a tab, or the end of the line. */
-hf_slice redis_field(hf_slice *left);
-int64_t redis_field_number(hf_slice *left, bool *good);
-int64_t redis_number_of(hf_slice text);                /* 0: it is none */
-void redis_put_field(hf_buffer *out, hf_slice field);  /* and a tab */
-void redis_put_number(hf_buffer *out, int64_t number); /* and a tab */
-/* Parses a value into its row. False: it is none of ours. `compared` gets what begins it. */
-bool redis_read_session(hf_session_row *row, hf_slice value, hf_slice *compared);
+/* The kinds of text; redis_rows.c has the fields of each, in their order. */
+typedef enum redis_text {
+    REDIS_TEXT_RESOURCE, /* hf_resource_row: its first line; then lines that begin with a letter: */
+    REDIS_TEXT_END,      /* E: the trace of a forced release */
+    REDIS_TEXT_SAVED,    /* V: the version */
+    REDIS_TEXT_LOCK,     /* L: hf_lock_row */
+    REDIS_TEXT_REQUEST,  /* Q: hf_request_row */
+    REDIS_TEXT_SESSION,  /* hf_session_row */
+    REDIS_TEXT_TYPE,     /* redis_type */
+    REDIS_TEXT_LOST,     /* hf_lost_row */
+    REDIS_TEXT_PAST,     /* hf_past_row */
+    REDIS_TEXT_TOKEN,    /* hf_token_row */
+    REDIS_TEXT_EVENT,    /* redis_event */
+    REDIS_TEXT_MARKS,    /* hf_event_marks */
+    REDIS_TEXTS
+} redis_text;
+
+typedef struct redis_type {
+    int64_t rev, ttl_us, ttl_max_us;
+    char policy[32];
+} redis_type;
+
+typedef struct redis_event {
+    int64_t at_us;
+    hf_slice kind, type, id, session, user, actor;
+    int64_t fence;
+    hf_slice reason;
+} redis_event;
+
+/* Reads the fields at the beginning of `left` into a row. False: they are none of ours. */
+bool redis_text_read(redis_text text, void *row, hf_slice *left);
+/* Adds the fields of a row. */
+void redis_text_write(redis_text text, const void *row, hf_buffer *out);
+int64_t redis_number_of(hf_slice text); /* with or without its tab; 0: it is none */
+/* `compared` gets what begins the value and never comes again. */
 bool redis_read_resource(hf_rows *rows, hf_resource_row *row, hf_slice value, hf_slice *compared);
-bool redis_read_type(hf_type *type, hf_slice value, hf_slice *compared);
-bool redis_read_lost(hf_lost_row *row, hf_slice value);
-bool redis_read_past(hf_past_row *row, hf_slice value);
-bool redis_read_event(hf_event *out, hf_slice value);
-bool redis_read_token(hf_token_row *out, hf_slice value);
-/* Adds the text of a row to an empty buffer. */
-void redis_write_session(hf_buffer *out, const hf_session_row *row);
 void redis_write_resource(hf_buffer *out, const hf_resource_row *row);
-void redis_write_lost(hf_buffer *out, const hf_lost_row *row);
-void redis_write_past(hf_buffer *out, const hf_past_row *row);
+bool redis_read_event(hf_event *out, hf_slice value);
 void redis_write_event(hf_buffer *out, const hf_event_row *row, int64_t now_us);
-void redis_write_token(hf_buffer *out, const hf_token_row *row);
 /* Whether it stands in `kept`. */
 bool redis_is_kept(const hf_resource_row *row);
 /* Splits a MEMBER at its first \1. */
@@ -205,27 +250,51 @@ void redis_load(redis_work *work);
 /* Loads what was added to it since. */
 void redis_load_rest(redis_work *work);
 /* Adds a row to be read with the next load. */
-redis_read *redis_want(redis_work *work, redis_kind kind, void *row, const char *key_kind,
-                       hf_slice rest);
+redis_row *redis_want(redis_work *work, redis_kind kind, void *row, const char *key_kind,
+                      hf_slice rest);
 /* The resource of a MEMBER; what follows it, if anything. NULL: it is none, or out of memory. */
 hf_resource_row *redis_load_member(redis_work *work, hf_slice member, hf_slice *rest);
-/* V2: the earliest bound of what was loaded, as the server's clock counts; 0: none. */
-int64_t redis_deadline(const redis_work *work);
 /* Keeps what a conflict answered for the next load. */
 void redis_load_keep(redis_work *work, const hf_redis_reply *answer);
 
 /* ---- redis_save.c ---- */
 
+/* V2: the earliest bound of what was loaded, as the server's clock counts; 0: none. */
+int64_t redis_deadline(const redis_work *work);
 /* Writes what changed in the set, with its events. conflict: nothing was written. */
 void redis_save(redis_work *work);
-/* The same with commands of the caller's: between begin and commit each is begun, filled, ended. */
+/* The same in steps, with commands of the caller's between them. */
 void redis_save_begin(redis_work *work);
 void redis_save_rows(redis_work *work);
 void redis_save_commit(redis_work *work, bool grows);
+
+/* Begins a command in conn->command, to which words can be added: then redis_call sends it, or
+ * redis_command_end gives it to the script. */
 void redis_command(redis_work *work, const char *name, const char *kind, hf_slice rest);
 void redis_command_end(redis_work *work);
 
 /* ---- redis_query.c, redis_tokens.c, redis_sweep.c: what stands alone ---- */
+
+/* Names that were read from an index, in memory of the batch. */
+typedef struct redis_names {
+    hf_slice *all;
+    size_t count, room;
+} redis_names;
+
+/* Adds what a reply lists; with \1 and `more` behind each, if there is more. */
+void redis_names_take(redis_work *work, redis_names *names, const hf_redis_reply *list,
+                      hf_slice more);
+/* All that stands under a key. */
+redis_names redis_names_all(redis_work *work, const char *command, const char *kind, hf_slice rest);
+/* At most so many of an index, in the order of their bytes: after one, before another (empty: from
+ * the first, to the last). */
+redis_names redis_names_page(redis_work *work, const char *index, hf_slice after, hf_slice before,
+                             size_t limit);
+/* Sorts them, and leaves those after `after`. */
+void redis_names_sort(redis_names *names, hf_slice after);
+/* At most so many events after one number and before another (0: all that follow); how many. */
+size_t redis_query_read_events(redis_work *work, int64_t after, int64_t before, size_t limit,
+                               hf_event *out);
 
 void redis_alone(redis_work *work);
 void redis_tokens(redis_work *work, hf_op *op);

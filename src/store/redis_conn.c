@@ -29,6 +29,11 @@ static hf_status redis_conn_refuse(const char *path, const char *why, const char
 static hf_status redis_conn_check(const redis_store *store, const char *path,
                                   const hf_redis_facts *facts, hf_error *err)
 {
+    int major = 0, minor = 0;
+    if (sscanf(facts->version, "%d.%d", &major, &minor) == 2 &&
+        (major < 6 || (major == 6 && minor < 2)))
+        return hf_fail(err, HF_UNAVAILABLE, "%s is of version %s: a store needs 6.2 or newer.",
+                       path, facts->version);
     if (strcmp(facts->cluster, "1") == 0)
         return hf_fail(err, HF_UNAVAILABLE,
                        "%s is part of a cluster: a store needs one master of its own.", path);
@@ -84,7 +89,7 @@ static void redis_conn_grade(redis_store *store, const hf_redis_facts *facts)
     pthread_mutex_unlock(&store->mutex);
 }
 
-/* Runs every command that the script may run. */
+/* Runs every command that the script may run. HF_BUSY: the server still loads its data. */
 static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_error *err)
 {
     hf_redis_reply reply;
@@ -95,6 +100,9 @@ static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_
     if (status != HF_OK || reply.kind != HF_REDIS_ERROR)
         return status;
     int size = (int)(reply.text.size < 200 ? reply.text.size : 200);
+    if (strncmp(reply.text.at, "LOADING", 7) == 0)
+        return hf_fail(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
+                       hf_redis_path(redis));
     if (strncmp(reply.text.at, "OOM", 3) == 0)
         return HF_OK; /* releasing still works */
     if (strncmp(reply.text.at, "NOPERM", 6) == 0 || strstr(reply.text.at, "ACL") != NULL)
@@ -123,7 +131,7 @@ static hf_status redis_conn_judge(redis_store *store, hf_redis *redis, hf_error 
 /* ---- opening ---- */
 
 /* Loads the script; its name is that of its text, the same on every server. */
-static hf_status redis_conn_load(redis_store *store, hf_redis *redis, hf_error *err)
+static hf_status redis_conn_load(hf_redis *redis, char *script, hf_error *err)
 {
     hf_redis_reply reply;
     hf_redis_queue(redis, "SCRIPT", "LOAD", redis_store_commit, NULL);
@@ -137,19 +145,17 @@ static hf_status redis_conn_load(redis_store *store, hf_redis *redis, hf_error *
                        "%s takes no scripts: %.*s. The store needs SCRIPT LOAD and EVALSHA.",
                        hf_redis_path(redis), (int)(reply.text.size < 200 ? reply.text.size : 200),
                        reply.text.at);
-    pthread_mutex_lock(&store->mutex);
-    memcpy(store->script, reply.text.at, REDIS_SHA1_SIZE);
-    pthread_mutex_unlock(&store->mutex);
+    memcpy(script, reply.text.at, REDIS_SHA1_SIZE);
     return HF_OK;
 }
 
-hf_status redis_conn_open(redis_store *store, hf_redis **out, hf_error *err)
+hf_status redis_conn_open(redis_store *store, hf_redis **out, char *script, hf_error *err)
 {
     hf_status status = hf_redis_connect(store->url.url, store->url.password, 0, out, err);
     if (status == HF_OK)
         status = redis_conn_judge(store, *out, err);
-    if (status == HF_OK)
-        status = redis_conn_load(store, *out, err);
+    if (status == HF_OK && script != NULL)
+        status = redis_conn_load(*out, script, err);
     if (status != HF_OK) {
         hf_redis_close(*out);
         *out = NULL;
@@ -165,7 +171,7 @@ static hf_status redis_conn_new(redis_store *store, redis_conn **out, hf_error *
         return hf_fail_memory(err);
     conn->rows.drops_free = conn->rows.counts_beats = true;
     hf_status status = hf_seam.random(&conn->rows.seed, sizeof conn->rows.seed)
-                           ? redis_conn_open(store, &conn->redis, err)
+                           ? redis_conn_open(store, &conn->redis, conn->script, err)
                            : hf_fail(err, HF_INTERNAL, "Reading random bytes failed.");
     conn->judged_us = hf_seam.boot_us();
     if (status != HF_OK) {
@@ -186,6 +192,8 @@ void redis_conn_free(redis_conn *conn)
     hf_redis_words_done(&conn->head);
     hf_redis_words_done(&conn->commands);
     hf_redis_words_done(&conn->command);
+    for (int i = 0; i < REDIS_INDEXES; i++)
+        hf_redis_words_done(&conn->indexes[i]);
     hf_buffer_done(&conn->text);
     hf_free(conn);
 }

@@ -56,18 +56,18 @@ static hf_slice redis_load_copy(redis_work *work, hf_slice from)
     return out;
 }
 
-redis_read *redis_want(redis_work *work, redis_kind kind, void *row, const char *key_kind,
-                       hf_slice rest)
+redis_row *redis_want(redis_work *work, redis_kind kind, void *row, const char *key_kind,
+                      hf_slice rest)
 {
     hf_slice parts[] = {hf_slice_of(work->store->prefix), hf_slice_of(key_kind), rest};
     size_t size = parts[0].size + parts[1].size + parts[2].size;
-    redis_read *read = redis_load_alloc(work, sizeof *read);
+    redis_row *read = redis_load_alloc(work, sizeof *read);
     char *key = redis_load_alloc(work, size + 1), *at = key;
     if (read == NULL || key == NULL)
         return NULL;
     for (size_t i = 0; i < 3; i++)
         at = parts[i].size == 0 ? at : mempcpy(at, parts[i].at, parts[i].size);
-    *read = (redis_read){.kind = kind, .row = row, .key = {key, size}};
+    *read = (redis_row){.kind = kind, .row = row, .key = {key, size}};
     *work->reads_end = read;
     work->reads_end = &read->next;
     if (work->next_read == NULL)
@@ -90,9 +90,9 @@ static void redis_load_want_session(redis_work *work, hf_session_row *row)
 {
     row->loaded = true;
     redis_want(work, REDIS_SESSION, row, "s:", (hf_slice){row->id, HF_SESSION_ID_MAX});
-    redis_read *ends = !row->wants_ends ? NULL
-                                        : redis_want(work, REDIS_ENDS, row,
-                                                     "e:", (hf_slice){row->id, HF_SESSION_ID_MAX});
+    redis_row *ends = !row->wants_ends ? NULL
+                                       : redis_want(work, REDIS_ENDS, row,
+                                                    "e:", (hf_slice){row->id, HF_SESSION_ID_MAX});
     if (ends != NULL)
         ends->not_compared = true; /* every end moves the session's rev */
 }
@@ -245,11 +245,11 @@ static void redis_load_lost(redis_work *work, hf_session_row *session, hf_slice 
     hf_lost_row *row = hf_rows_lost(work->rows, session, type, id);
     if (row != NULL && row->stored) /* it was wanted twice */
         return;
-    if (row == NULL)
-        redis_fail_memory(work);
-    else if (!redis_read_lost(row, value))
+    if (row != NULL)
+        row->stored = row->present = true;
+    if (row != NULL && !redis_text_read(REDIS_TEXT_LOST, row, &value))
         redis_fail_foreign(work, hf_slice_of("l:"));
-    else if (!hf_rows_want_taker(work->rows, row))
+    else if (row == NULL || !hf_rows_want_taker(work->rows, row))
         redis_fail_memory(work);
 }
 
@@ -266,9 +266,12 @@ static void redis_load_all_lost(redis_work *work, hf_session_row *session,
 
 static void redis_load_past(redis_work *work, hf_past_row *row, const hf_redis_reply *reply)
 {
+    hf_slice value = HF_NOTHING;
     if (reply->kind != HF_REDIS_TEXT)
         return;
-    if (!redis_read_past(row, redis_load_copy(work, reply->text)) && work->status == HF_OK)
+    value = redis_load_copy(work, reply->text);
+    row->stored = row->present = true;
+    if (!redis_text_read(REDIS_TEXT_PAST, row, &value) && work->status == HF_OK)
         redis_fail_foreign(work, hf_slice_of("p:"));
 }
 
@@ -306,7 +309,8 @@ static void redis_load_take_extra(redis_work *work, redis_extra *extra)
         }
         break;
     case EXTRA_OVER:
-        session->live_locks -= reply.count;
+        session->live_locks -=
+            reply.count < session->live_locks ? reply.count : session->live_locks;
         redis_load_holds(work, session, &reply, extra->kind);
         break;
     default:
@@ -327,7 +331,8 @@ static void *redis_load_was(redis_work *work, int64_t rev, int64_t expires_us)
 static void redis_load_check_schema(redis_work *work, hf_slice value)
 {
     const char *path = hf_redis_path(work->conn->redis);
-    if (hf_slice_equal(value, hf_slice_of(REDIS_SCHEMA)) || work->status != HF_OK)
+    if (hf_slice_equal(value, hf_slice_of(REDIS_SCHEMA)) || work->status != HF_OK ||
+        (value.size == 0 && work->store->relaxed))
         return;
     if (value.size == 0)
         work->status = hf_fail(
@@ -344,8 +349,27 @@ static void redis_load_check_schema(redis_work *work, hf_slice value)
         redis_fail_foreign(work, hf_slice_of("schema"));
 }
 
+/* The first field of a value, its rev, with its tab. */
+static hf_slice redis_load_begin(hf_slice value)
+{
+    const char *tab = memchr(value.at, '\t', value.size);
+    return (hf_slice){value.at, tab == NULL ? value.size : (size_t)(tab + 1 - value.at)};
+}
+
+static bool redis_load_type(hf_type *type, hf_slice value, hf_slice *compared)
+{
+    redis_type row;
+    *compared = redis_load_begin(value);
+    if (!redis_text_read(REDIS_TEXT_TYPE, &row, &value))
+        return false;
+    type->policy = hf_policy_from_name(row.policy);
+    type->ttl_us = row.ttl_us;
+    type->ttl_max_us = row.ttl_max_us;
+    return type->policy != HF_POLICY_COUNT;
+}
+
 /* Puts a value into its row. */
-static void redis_load_value(redis_work *work, redis_read *read, hf_slice value)
+static void redis_load_value(redis_work *work, redis_row *read, hf_slice value)
 {
     hf_session_row *session = read->row;
     hf_resource_row *resource = read->row;
@@ -370,13 +394,16 @@ static void redis_load_value(redis_work *work, redis_read *read, hf_slice value)
     if (value.size == 0)
         return;
     if (read->kind == REDIS_TYPE) {
-        good = redis_read_type(&((hf_type_row *)read->row)->type, value, &read->value);
+        good = redis_load_type(&((hf_type_row *)read->row)->type, value, &read->value);
     } else if (read->kind == REDIS_OPEN) {
         good = value.size == HF_SESSION_ID_MAX;
         read->value = value;
         ((hf_open_row *)read->row)->session = good ? hf_rows_session(work->rows, value.at) : NULL;
     } else if (read->kind == REDIS_SESSION) {
-        good = redis_read_session(session, value, &read->value);
+        hf_slice left = value;
+        good = redis_text_read(REDIS_TEXT_SESSION, session, &left) && left.size == 0;
+        session->stored = session->present = true;
+        read->value = redis_load_begin(value);
         session->origin = redis_load_was(work, session->rev, session->expires_us);
     } else if (read->kind == REDIS_RESOURCE) {
         good = redis_read_resource(work->rows, resource, value, &read->value);
@@ -419,7 +446,7 @@ void redis_load_keep(redis_work *work, const hf_redis_reply *answer)
         return;
     redis_fresh *all = hf_arena_alloc(arena, most * sizeof *all);
     bool good = all != NULL;
-    for (const redis_read *read = work->reads; good && read != NULL; read = read->next) {
+    for (const redis_row *read = work->reads; good && read != NULL; read = read->next) {
         if (read->not_compared)
             continue;
         if (count == most) /* not what was sent */
@@ -459,7 +486,7 @@ static size_t redis_load_gather(redis_work *work)
     hf_redis_words *keys = &work->conn->keys;
     hf_redis_words_clear(keys);
     hf_redis_word(keys, hf_slice_of("MGET"));
-    for (redis_read *read = work->next_read; read != NULL; read = read->next) {
+    for (redis_row *read = work->next_read; read != NULL; read = read->next) {
         const redis_fresh *fresh =
             read->kind == REDIS_ABSENT ? NULL : redis_load_fresh(work, read->key);
         if (fresh != NULL)
@@ -472,13 +499,13 @@ static size_t redis_load_gather(redis_work *work)
     return keys->count - 1;
 }
 
-static void redis_load_take_values(redis_work *work, redis_read *from)
+static void redis_load_take_values(redis_work *work, redis_row *from)
 {
     hf_redis_reply reply, value;
     size_t at = 0;
     if (!redis_reply(work, &reply))
         return;
-    for (redis_read *read = from; read != NULL && work->status == HF_OK; read = read->next) {
+    for (redis_row *read = from; read != NULL && work->status == HF_OK; read = read->next) {
         if (read->fetched)
             continue;
         hf_redis_at(&reply, at++, &value);
@@ -505,7 +532,7 @@ static void redis_load_ask_more(redis_work *work, const redis_extra *extra)
 /* One round trip, or none. */
 static void redis_load_round(redis_work *work)
 {
-    redis_read *from = work->next_read;
+    redis_row *from = work->next_read;
     redis_extra *extras = work->extras;
     size_t keys = redis_load_gather(work);
     work->next_read = NULL;
@@ -552,7 +579,7 @@ void redis_load(redis_work *work)
 {
     hf_rows *rows = work->rows;
     redis_want(work, REDIS_SCHEMA_ROW, NULL, "schema", HF_NOTHING);
-    redis_read *floor = redis_want(work, REDIS_FLOOR, NULL, "floor", HF_NOTHING);
+    redis_row *floor = redis_want(work, REDIS_FLOOR, NULL, "floor", HF_NOTHING);
     if (floor != NULL)
         floor->not_compared = true; /* it only grows; what makes it grow changes a row, too */
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
@@ -571,27 +598,4 @@ void redis_load(redis_work *work)
     else if (redis_load_next_loser(&losses, NULL) != NULL)
         redis_load_extra(work, EXTRA_LOST_ANY, NULL, NULL);
     redis_load_rest(work);
-}
-
-/* ---- the bound ---- */
-
-static void redis_load_bound(int64_t *least, int64_t bound_us, int64_t now_us)
-{
-    if (bound_us > now_us && (*least == 0 || bound_us < *least))
-        *least = bound_us;
-}
-
-int64_t redis_deadline(const redis_work *work)
-{
-    int64_t least = 0;
-    if (work->store->base.clock_frozen)
-        return 0;
-    for (const hf_session_row *row = work->rows->sessions; row != NULL; row = row->next)
-        if (row->stored && row->ended_us == 0)
-            redis_load_bound(&least, row->expires_us, work->now_us);
-    for (const hf_resource_row *row = work->rows->resources; row != NULL; row = row->next)
-        for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
-            if (lock->stored && lock->ends_us != 0)
-                redis_load_bound(&least, lock->ends_us, work->now_us);
-    return least == 0 ? 0 : least - work->store->base.clock_us;
 }

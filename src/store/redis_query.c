@@ -24,34 +24,15 @@ static void *redis_query_alloc(redis_work *work, hf_arena *arena, size_t size)
     return out;
 }
 
-/* Queues a command with a key and words. */
-static void redis_query_queue(redis_work *work, const char *name, const char *kind, hf_slice rest,
-                              const hf_slice *words, size_t count)
+/* Adds further words to the command. */
+static void redis_query_words(redis_work *work, const char *a, const char *b, const char *c)
 {
-    redis_command(work, name, kind, rest);
-    for (size_t i = 0; i < count; i++)
-        hf_redis_word(&work->conn->command, words[i]);
-    hf_redis_queue_words(work->conn->redis, &work->conn->command);
-}
-
-/* ... sends it alone, and takes its answer. */
-static bool redis_query_ask(redis_work *work, const char *name, const char *kind, hf_slice rest,
-                            const hf_slice *words, size_t count, hf_redis_reply *out)
-{
-    redis_query_queue(work, name, kind, rest, words, count);
-    bool good = redis_flush(work) && redis_reply(work, out);
-    if (good)
-        redis_all_taken(work);
-    return good;
+    const char *words[] = {a, b, c};
+    for (size_t i = 0; i < 3 && words[i] != NULL; i++)
+        hf_redis_word(&work->conn->command, hf_slice_of(words[i]));
 }
 
 /* ---- names ---- */
-
-/* Names in an array that grows. */
-typedef struct redis_names {
-    hf_slice *all;
-    size_t count, room;
-} redis_names;
 
 static void redis_names_add(redis_work *work, redis_names *names, hf_slice name, hf_slice more)
 {
@@ -78,8 +59,8 @@ static void redis_names_add(redis_work *work, redis_names *names, hf_slice name,
     names->all[names->count++] = (hf_slice){text, size};
 }
 
-static void redis_names_take(redis_work *work, redis_names *names, const hf_redis_reply *list,
-                             hf_slice more)
+void redis_names_take(redis_work *work, redis_names *names, const hf_redis_reply *list,
+                      hf_slice more)
 {
     for (size_t i = 0; i < list->count && work->status == HF_OK; i++) {
         hf_redis_reply part;
@@ -93,40 +74,44 @@ static int redis_names_compare(const void *a, const void *b)
     return hf_slice_compare(*(const hf_slice *)a, *(const hf_slice *)b);
 }
 
-/* Sorted, and only those after `after`. */
-static void redis_names_sort(redis_names *names, hf_slice after)
+void redis_names_sort(redis_names *names, hf_slice after)
 {
     size_t from = 0;
-    if (names->count > 0)
-        qsort(names->all, names->count, sizeof *names->all, redis_names_compare);
+    if (names->count == 0)
+        return;
+    qsort(names->all, names->count, sizeof *names->all, redis_names_compare);
     while (from < names->count && hf_slice_compare(names->all[from], after) <= 0)
         from++;
     names->all += from;
     names->count -= from;
 }
 
-/* The next page of an index in the order of its bytes: after `after`, before `before` (empty: to
- * the end). */
-static void redis_names_page(redis_work *work, redis_names *names, const char *index,
-                             hf_slice after, hf_slice before)
+redis_names redis_names_all(redis_work *work, const char *command, const char *kind, hf_slice rest)
 {
-    char from[HF_CURSOR_SIZE + 4] = "(", to[HF_TYPE_SIZE + 4] = "+";
-    char count[12];
+    redis_names names = {0};
     hf_redis_reply reply;
-    memcpy(from + 1, after.at, after.size);
-    if (before.size > 0) {
-        to[0] = '(';
-        memcpy(to + 1, before.at, before.size);
-    }
-    snprintf(count, sizeof count, "%d", QUERY_PAGE);
-    hf_slice words[] = {{from, after.size + 1},
-                        {to, before.size + 1},
-                        hf_slice_of("LIMIT"),
-                        hf_slice_of("0"),
-                        hf_slice_of(count)};
-    names->count = 0;
-    if (redis_query_ask(work, "ZRANGEBYLEX", index, HF_NOTHING, words, 5, &reply))
-        redis_names_take(work, names, &reply, HF_NOTHING);
+    redis_command(work, command, kind, rest);
+    if (strcmp(command, "ZRANGE") == 0)
+        redis_query_words(work, "0", "-1", NULL);
+    if (redis_call(work, &reply))
+        redis_names_take(work, &names, &reply, HF_NOTHING);
+    return names;
+}
+
+redis_names redis_names_page(redis_work *work, const char *index, hf_slice after, hf_slice before,
+                             size_t limit)
+{
+    hf_redis_words *to = &work->conn->command;
+    redis_names names = {0};
+    hf_redis_reply reply;
+    redis_command(work, "ZRANGEBYLEX", index, HF_NOTHING);
+    hf_redis_joined(to, (hf_slice[]){{after.size > 0 ? "(" : "-", 1}, after}, 2);
+    hf_redis_joined(to, (hf_slice[]){{before.size > 0 ? "(" : "+", 1}, before}, 2);
+    redis_query_words(work, "LIMIT", "0", NULL);
+    hf_redis_number(to, (int64_t)limit);
+    if (redis_call(work, &reply))
+        redis_names_take(work, &names, &reply, HF_NOTHING);
+    return names;
 }
 
 /* ---- locks ---- */
@@ -192,11 +177,12 @@ static void redis_query_names_of(redis_work *work, const hf_op *op, redis_names 
     hf_redis_reply reply;
     if (op->target != NULL)
         redis_names_add(work, &sessions, hf_slice_of(op->target), HF_NOTHING);
-    else if (redis_query_ask(work, "SMEMBERS", "u:", hf_slice_of(op->user), NULL, 0, &reply))
-        redis_names_take(work, &sessions, &reply, HF_NOTHING);
+    else
+        sessions = redis_names_all(work, "SMEMBERS", "u:", hf_slice_of(op->user));
     for (size_t i = 0; i < sessions.count && work->status == HF_OK; i++) {
-        hf_slice words[] = {hf_slice_of("0"), hf_slice_of("-1")};
-        if (redis_query_ask(work, "ZRANGE", "h:", sessions.all[i], words, 2, &reply))
+        redis_command(work, "ZRANGE", "h:", sessions.all[i]);
+        redis_query_words(work, "0", "-1", NULL);
+        if (redis_call(work, &reply))
             redis_names_take(work, names, &reply, sessions.all[i]);
     }
 }
@@ -247,7 +233,7 @@ static void redis_query_list(redis_work *work, hf_op *op)
             after = hf_slice_compare(first, after) > 0 ? first : after;
         }
         do {
-            redis_names_page(work, &names, "locks", after, before);
+            names = redis_names_page(work, "locks", after, before, QUERY_PAGE);
             more = redis_query_add_locks(work, &names, locks, limit, &count);
             after = names.count > 0 ? names.all[names.count - 1] : after;
         } while (!more && names.count == QUERY_PAGE && work->status == HF_OK);
@@ -299,19 +285,17 @@ static void redis_query_sessions(redis_work *work, hf_op *op)
     hf_session_info *sessions =
         redis_query_alloc(work, &work->batch->arena, limit * sizeof *sessions);
     redis_names names = {0};
-    hf_redis_reply reply;
     hf_slice after = hf_slice_of(op->after.session);
     bool more = false;
     if (sessions == NULL)
         return;
     if (op->user != NULL) {
-        if (redis_query_ask(work, "SMEMBERS", "u:", hf_slice_of(op->user), NULL, 0, &reply))
-            redis_names_take(work, &names, &reply, HF_NOTHING);
+        names = redis_names_all(work, "SMEMBERS", "u:", hf_slice_of(op->user));
         redis_names_sort(&names, after);
         more = redis_query_add_sessions(work, op, &names, sessions, limit, &count);
     } else {
         do {
-            redis_names_page(work, &names, "sessions", after, HF_NOTHING);
+            names = redis_names_page(work, "sessions", after, HF_NOTHING, QUERY_PAGE);
             more = redis_query_add_sessions(work, op, &names, sessions, limit, &count);
             after = names.count > 0 ? names.all[names.count - 1] : after;
         } while (!more && names.count == QUERY_PAGE && work->status == HF_OK);
@@ -325,19 +309,20 @@ static void redis_query_sessions(redis_work *work, hf_op *op)
 
 /* ---- counts ---- */
 
-/* "(NOW": what comes after it. */
-static hf_slice redis_query_later(const redis_work *work, char out[24])
+/* A command about what lies after now. */
+static void redis_query_later(redis_work *work, const char *name, const char *kind, hf_slice rest)
 {
-    int size = snprintf(out, 24, "(%lld", (long long)work->now_us);
-    return (hf_slice){out, (size_t)size};
+    char now[24];
+    snprintf(now, sizeof now, "(%lld", (long long)work->now_us);
+    redis_command(work, name, kind, rest);
+    redis_query_words(work, now, "+inf", NULL);
 }
 
 static size_t redis_query_count_later(redis_work *work, const char *kind, hf_slice rest)
 {
-    char now[24];
     hf_redis_reply reply;
-    hf_slice words[] = {redis_query_later(work, now), hf_slice_of("+inf")};
-    return redis_query_ask(work, "ZCOUNT", kind, rest, words, 2, &reply) ? (size_t)reply.number : 0;
+    redis_query_later(work, "ZCOUNT", kind, rest);
+    return redis_call(work, &reply) ? (size_t)reply.number : 0;
 }
 
 typedef struct redis_tally {
@@ -370,11 +355,11 @@ static void redis_query_tally(redis_work *work, redis_tally **all, hf_slice memb
 /* The live locks of some live sessions, in one round trip. */
 static void redis_query_tally_page(redis_work *work, const redis_names *sessions, redis_tally **all)
 {
-    char now[24];
-    hf_slice words[] = {redis_query_later(work, now), hf_slice_of("+inf")};
     hf_redis_reply reply, part;
-    for (size_t i = 0; i < sessions->count; i++)
-        redis_query_queue(work, "ZRANGEBYSCORE", "h:", sessions->all[i], words, 2);
+    for (size_t i = 0; i < sessions->count; i++) {
+        redis_query_later(work, "ZRANGEBYSCORE", "h:", sessions->all[i]);
+        hf_redis_queue_words(work->conn->redis, &work->conn->command);
+    }
     redis_flush(work);
     for (size_t i = 0; i < sessions->count && redis_reply(work, &reply); i++)
         for (size_t j = 0; j < reply.count; j++) {
@@ -391,14 +376,13 @@ static void redis_query_count_all(redis_work *work, hf_op *op)
     redis_tally *all = NULL;
     redis_names names = {0};
     hf_redis_reply reply;
-    char now[24], from[24], count[12];
-    snprintf(count, sizeof count, "%d", QUERY_PAGE);
     do {
-        snprintf(from, sizeof from, "%zu", offset);
-        hf_slice words[] = {redis_query_later(work, now), hf_slice_of("+inf"), hf_slice_of("LIMIT"),
-                            hf_slice_of(from), hf_slice_of(count)};
+        redis_query_later(work, "ZRANGEBYSCORE", "expiry", HF_NOTHING);
+        redis_query_words(work, "LIMIT", NULL, NULL);
+        hf_redis_number(&work->conn->command, (int64_t)offset);
+        hf_redis_number(&work->conn->command, QUERY_PAGE);
         names.count = 0;
-        if (redis_query_ask(work, "ZRANGEBYSCORE", "expiry", HF_NOTHING, words, 5, &reply))
+        if (redis_call(work, &reply))
             redis_names_take(work, &names, &reply, HF_NOTHING);
         redis_query_tally_page(work, &names, &all);
         offset += names.count;
@@ -436,48 +420,56 @@ static void redis_query_count(redis_work *work, hf_op *op)
 
 /* ---- events ---- */
 
-static void redis_query_events(redis_work *work, hf_op *op, hf_slice seq, hf_slice marks)
+size_t redis_query_read_events(redis_work *work, int64_t after, int64_t before, size_t limit,
+                               hf_event *out)
 {
-    char from[32], count[24];
-    bool good = true;
+    char from[32], to[32] = "+";
     hf_redis_reply reply, entry, id, pair, value;
-    hf_event *events =
-        redis_query_alloc(work, &work->batch->arena, redis_query_limit(op) * sizeof *events);
-    snprintf(from, sizeof from, "(%lld-0", (long long)(op->after_seq < 0 ? 0 : op->after_seq));
-    snprintf(count, sizeof count, "%zu", redis_query_limit(op));
-    hf_slice words[] = {hf_slice_of(from), hf_slice_of("+"), hf_slice_of("COUNT"),
-                        hf_slice_of(count)};
-    op->answer.last_seq = redis_number_of(seq);
-    op->answer.first_seq = redis_field_number(&marks, &good);
-    if (op->answer.first_seq < 1)
-        op->answer.first_seq = 1;
-    if (events == NULL || !redis_query_ask(work, "XRANGE", "events", HF_NOTHING, words, 4, &reply))
-        return;
-    for (size_t i = 0; i < reply.count; i++) {
+    size_t count = 0;
+    snprintf(from, sizeof from, "(%lld-0", (long long)(after < 0 ? 0 : after));
+    if (before > 0)
+        snprintf(to, sizeof to, "(%lld-0", (long long)before);
+    redis_command(work, "XRANGE", "events", HF_NOTHING);
+    redis_query_words(work, from, to, "COUNT");
+    hf_redis_number(&work->conn->command, (int64_t)limit);
+    if (!redis_call(work, &reply))
+        return 0;
+    for (size_t i = 0; i < reply.count && count < limit; i++) {
         hf_redis_at(&reply, i, &entry);
         hf_redis_at(&entry, 0, &id);
         hf_redis_at(&entry, 1, &pair);
-        hf_event *event = &events[op->answer.events_count];
-        event->seq = strtoll(id.text.at, NULL, 10);
-        if (pair.count == 2)
-            hf_redis_at(&pair, 1, &value);
-        if (pair.count == 2 && redis_read_event(event, value.text))
-            op->answer.events_count++;
+        if (pair.count != 2)
+            continue;
+        hf_redis_at(&pair, 1, &value);
+        memset(&out[count], 0, sizeof *out);
+        out[count].seq = strtoll(id.text.at, NULL, 10);
+        count += redis_read_event(&out[count], value.text);
     }
-    op->answer.events = op->answer.events_count == 0 ? NULL : events;
-    if (op->answer.events_count > 0 &&
-        events[op->answer.events_count - 1].seq > op->answer.last_seq)
-        op->answer.last_seq = events[op->answer.events_count - 1].seq; /* written in between */
+    return count;
+}
+
+static void redis_query_events(redis_work *work, hf_op *op, hf_slice seq, hf_slice marks)
+{
+    hf_event_marks swept = {0};
+    size_t limit = redis_query_limit(op);
+    hf_event *events = redis_query_alloc(work, &work->batch->arena, limit * sizeof *events);
+    if (events == NULL)
+        return;
+    redis_text_read(REDIS_TEXT_MARKS, &swept, &marks);
+    size_t count = redis_query_read_events(work, op->after_seq, 0, limit, events);
+    op->answer.first_seq = swept.from < 1 ? 1 : swept.from;
+    op->answer.last_seq = redis_number_of(seq);
+    op->answer.events = count == 0 ? NULL : events;
+    op->answer.events_count = count;
+    if (count > 0 && events[count - 1].seq > op->answer.last_seq)
+        op->answer.last_seq = events[count - 1].seq; /* written in between */
 }
 
 /* ---- types ---- */
 
 static void redis_query_types(redis_work *work, hf_op *op)
 {
-    redis_names names = {0};
-    hf_redis_reply reply;
-    if (redis_query_ask(work, "SMEMBERS", "types", HF_NOTHING, NULL, 0, &reply))
-        redis_names_take(work, &names, &reply, HF_NOTHING);
+    redis_names names = redis_names_all(work, "SMEMBERS", "types", HF_NOTHING);
     redis_names_sort(&names, HF_NOTHING);
     hf_type *types =
         redis_query_alloc(work, &work->batch->arena, (names.count + 1) * sizeof *types);
@@ -500,7 +492,7 @@ static bool redis_query_type_lives(redis_work *work, hf_slice type)
     hf_slice before = redis_query_text(type, "\2", end, sizeof end);
     redis_names names = {0};
     do {
-        redis_names_page(work, &names, "locks", after, before);
+        names = redis_names_page(work, "locks", after, before, QUERY_PAGE);
         redis_query_load(work, names.all, names.count);
         for (size_t i = 0; i < names.count && work->status == HF_OK; i++)
             if (redis_query_lock(work, names.all[i]) != NULL)
@@ -524,12 +516,11 @@ static void redis_query_type_set(redis_work *work, hf_op *op, hf_type_row *row, 
         redis_fail_memory(work);
     if (op->answer.status != HF_OK || work->status != HF_OK)
         return;
+    redis_type type = {rev + 1, op->ttl_us, op->ttl_max_us, ""};
     hf_buffer *text = &work->conn->text;
+    snprintf(type.policy, sizeof type.policy, "%s", hf_policy_name(op->policy));
     text->size = 0;
-    redis_put_number(text, rev + 1);
-    redis_put_field(text, hf_slice_of(hf_policy_name(op->policy)));
-    redis_put_number(text, op->ttl_us);
-    redis_put_number(text, op->ttl_max_us);
+    redis_text_write(REDIS_TEXT_TYPE, &type, text);
     redis_save_begin(work);
     redis_command(work, "SET", "y:", hf_slice_of(op->type));
     hf_redis_word(&work->conn->command, (hf_slice){text->text, text->size});
@@ -580,7 +571,7 @@ void redis_alone(redis_work *work)
         redis_query_types(work, op);
         break;
     case HF_OP_TYPE_SET:
-        for (const redis_read *read = work->reads; read != NULL; read = read->next)
+        for (const redis_row *read = work->reads; read != NULL; read = read->next)
             if (read->row == type) {
                 redis_query_type_set(work, op, type, redis_number_of(read->value));
                 break;

@@ -16,7 +16,6 @@ enum {
 
 /* ---- commands ---- */
 
-/* Adds the name and the key to an empty command. */
 void redis_command(redis_work *work, const char *name, const char *kind, hf_slice rest)
 {
     hf_redis_words *to = &work->conn->command;
@@ -24,50 +23,76 @@ void redis_command(redis_work *work, const char *name, const char *kind, hf_slic
     hf_redis_word(to, hf_slice_of(name));
     if (kind != NULL)
         redis_key_word(work, to, kind, rest);
-    work->command_least = to->count;
 }
 
-/* Gives it to the script, unless it has only a name and a key. */
+static void redis_save_give(redis_work *work, const hf_redis_words *command)
+{
+    hf_redis_number(&work->conn->commands, (int64_t)command->count);
+    hf_redis_append(&work->conn->commands, command);
+}
+
 void redis_command_end(redis_work *work)
 {
-    hf_redis_words *to = &work->conn->command;
-    if (to->count == work->command_least)
-        return;
-    hf_redis_number(&work->conn->commands, (int64_t)to->count);
-    hf_redis_append(&work->conn->commands, to);
+    redis_save_give(work, &work->conn->command);
 }
 
-/* Before more words are added: a command that is long enough is ended, and begun again. */
-static void redis_save_split(redis_work *work, const char *name, const char *kind, hf_slice rest)
+/* Commands that are written once for all rows. */
+static const struct {
+    const char *name, *key;
+} redis_save_indexes[REDIS_INDEXES] = {
+    [REDIS_SET] = {"MSET", NULL},
+    [REDIS_DEL] = {"DEL", NULL},
+    [REDIS_SESSIONS_ADD] = {"ZADD", "sessions"},
+    [REDIS_SESSIONS_REM] = {"ZREM", "sessions"},
+    [REDIS_EXPIRY_ADD] = {"ZADD", "expiry"},
+    [REDIS_EXPIRY_REM] = {"ZREM", "expiry"},
+    [REDIS_ENDED_ADD] = {"ZADD", "ended"},
+    [REDIS_ENDED_REM] = {"ZREM", "ended"},
+    [REDIS_LOCKS_ADD] = {"ZADD", "locks"},
+    [REDIS_LOCKS_REM] = {"ZREM", "locks"},
+    [REDIS_BOUNDS_ADD] = {"ZADD", "bounds"},
+    [REDIS_BOUNDS_REM] = {"ZREM", "bounds"},
+    [REDIS_KEPT_ADD] = {"ZADD", "kept"},
+    [REDIS_KEPT_REM] = {"ZREM", "kept"},
+    [REDIS_ASKED_ADD] = {"SADD", "asked"},
+    [REDIS_ASKED_REM] = {"SREM", "asked"},
+    [REDIS_COVERED_ADD] = {"ZADD", "covered"},
+};
+
+/* To where the words of the next row are added. One that is long enough is begun again. */
+static hf_redis_words *redis_save_to(redis_work *work, redis_index index)
 {
-    if (work->conn->command.count < COMMAND_WORDS)
-        return;
-    redis_command_end(work);
-    redis_command(work, name, kind, rest);
+    hf_redis_words *to = &work->conn->indexes[index];
+    if (to->count >= COMMAND_WORDS) {
+        redis_save_give(work, to);
+        hf_redis_words_clear(to);
+    }
+    if (to->count == 0) {
+        hf_redis_word(to, hf_slice_of(redis_save_indexes[index].name));
+        if (redis_save_indexes[index].key != NULL)
+            redis_key_word(work, to, redis_save_indexes[index].key, HF_NOTHING);
+    }
+    return to;
 }
 
-static void redis_save_member(redis_work *work, const hf_resource_row *row, hf_slice more)
+static void redis_save_member(hf_redis_words *to, const hf_resource_row *row, hf_slice more)
 {
     hf_slice parts[] = {row->type, {"\1", 1}, row->id, {"\1", more.size > 0}, more};
-    hf_redis_joined(&work->conn->command, parts, 5);
+    hf_redis_joined(to, parts, 5);
 }
 
-static hf_slice redis_save_text(redis_work *work)
-{
-    work->conn->command.bytes.failed |= work->conn->text.failed;
-    return (hf_slice){work->conn->text.text, work->conn->text.size};
-}
-
-static void redis_save_key(redis_work *work, const char *kind, hf_slice rest)
-{
-    redis_key_word(work, &work->conn->command, kind, rest);
-}
-
-static void redis_save_resource_key(redis_work *work, const char *kind, const hf_resource_row *row)
+static void redis_save_resource_key(const redis_work *work, hf_redis_words *to, const char *kind,
+                                    const hf_resource_row *row)
 {
     hf_slice parts[] = {
         hf_slice_of(work->store->prefix), hf_slice_of(kind), row->type, {"/", 1}, row->id};
-    hf_redis_joined(&work->conn->command, parts, 5);
+    hf_redis_joined(to, parts, 5);
+}
+
+static void redis_save_text(redis_work *work, hf_redis_words *to)
+{
+    to->bytes.failed |= work->conn->text.failed;
+    hf_redis_word(to, (hf_slice){work->conn->text.text, work->conn->text.size});
 }
 
 static hf_slice redis_save_id(const hf_session_row *row)
@@ -75,7 +100,134 @@ static hf_slice redis_save_id(const hf_session_row *row)
     return (hf_slice){row->id, HF_SESSION_ID_MAX};
 }
 
-/* ---- which rows ---- */
+static void redis_save_in(redis_work *work, redis_index index, int64_t score,
+                          const hf_session_row *row)
+{
+    hf_redis_words *to = redis_save_to(work, index);
+    hf_redis_number(to, score);
+    hf_redis_word(to, redis_save_id(row));
+}
+
+static void redis_save_out(redis_work *work, redis_index index, const hf_session_row *row)
+{
+    hf_redis_word(redis_save_to(work, index), redis_save_id(row));
+}
+
+/* ---- sessions ---- */
+
+static void redis_save_session(redis_work *work, const hf_session_row *row)
+{
+    hf_redis_words *to = redis_save_to(work, REDIS_SET);
+    work->conn->text.size = 0;
+    redis_text_write(REDIS_TEXT_SESSION, row, &work->conn->text);
+    redis_key_word(work, to, "s:", redis_save_id(row));
+    redis_save_text(work, to);
+    if (row->ends_changed) {
+        redis_key_word(work, to, "e:", redis_save_id(row));
+        hf_redis_word(to, row->ends.text);
+    }
+    if (!row->stored && row->request.size > 0) {
+        redis_key_word(work, to, "o:", row->request);
+        hf_redis_word(to, redis_save_id(row));
+    }
+}
+
+static void redis_save_drop_session(redis_work *work, const hf_session_row *row)
+{
+    static const char *const kinds[] = {"s:", "e:", "l:", "h:", "q:"};
+    hf_redis_words *to = redis_save_to(work, REDIS_DEL);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        redis_key_word(work, to, kinds[i], redis_save_id(row));
+    if (row->request.size > 0)
+        redis_key_word(work, to, "o:", row->request);
+    redis_save_out(work, REDIS_ENDED_REM, row);
+}
+
+/* The indexes of sessions that have not ended. */
+static void redis_save_live_session(redis_work *work, const hf_session_row *row)
+{
+    const redis_was *was = row->origin;
+    bool enters = was == NULL, leaves = !row->present || row->ended_us != 0;
+    if (enters && leaves)
+        return;
+    if (leaves) {
+        redis_save_out(work, REDIS_SESSIONS_REM, row);
+        redis_save_out(work, REDIS_EXPIRY_REM, row);
+    } else if (enters) {
+        redis_save_in(work, REDIS_SESSIONS_ADD, 0, row);
+    }
+    if (enters || leaves) {
+        redis_command(work, enters ? "SADD" : "SREM", "u:", row->user);
+        hf_redis_word(&work->conn->command, redis_save_id(row));
+        redis_command_end(work);
+    }
+    if (!leaves && !enters && was->expires_us == row->expires_us)
+        return;
+    if (!leaves)
+        redis_save_in(work, REDIS_EXPIRY_ADD, row->expires_us, row);
+    if (row->caller.size == 0)
+        return;
+    redis_command(work, leaves ? "ZREM" : "ZADD", "c:", row->caller);
+    if (!leaves)
+        hf_redis_number(&work->conn->command, row->expires_us);
+    hf_redis_word(&work->conn->command, redis_save_id(row));
+    redis_command_end(work);
+}
+
+/* What a session holds, by the bound of each. */
+static void redis_save_holds(redis_work *work, const hf_session_row *row, bool adds)
+{
+    hf_redis_words *to = &work->conn->command;
+    to->count = 0;
+    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->session_next) {
+        if (!lock->changed || lock->present != adds || (!adds && !lock->stored))
+            continue;
+        if (to->count >= COMMAND_WORDS)
+            redis_command_end(work);
+        if (to->count == 0 || to->count >= COMMAND_WORDS)
+            redis_command(work, adds ? "ZADD" : "ZREM", "h:", redis_save_id(row));
+        if (adds && lock->ends_us == 0)
+            hf_redis_word(to, hf_slice_of("+inf"));
+        else if (adds)
+            hf_redis_number(to, lock->ends_us);
+        redis_save_member(to, lock->resource, HF_NOTHING);
+    }
+    if (to->count > 0)
+        redis_command_end(work);
+}
+
+static void redis_save_losses(redis_work *work, const hf_session_row *row)
+{
+    hf_redis_words *to = &work->conn->command;
+    for (const hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next) {
+        if (!lost->changed || (!lost->present && !lost->stored))
+            continue;
+        redis_command(work, lost->present ? "HSET" : "HDEL", "l:", redis_save_id(row));
+        hf_redis_joined(to, (hf_slice[]){lost->type, {"\1", 1}, lost->id}, 3);
+        work->conn->text.size = 0;
+        redis_text_write(REDIS_TEXT_LOST, lost, &work->conn->text);
+        if (lost->present)
+            redis_save_text(work, to);
+        redis_command_end(work);
+    }
+}
+
+static void redis_save_one_session(redis_work *work, const hf_session_row *row)
+{
+    if (row->changed && row->present)
+        redis_save_session(work, row);
+    if (row->changed && !row->present && row->stored)
+        redis_save_drop_session(work, row);
+    if (row->changed)
+        redis_save_live_session(work, row);
+    if (row->changed && row->present && row->ended_us != 0)
+        redis_save_in(work, REDIS_ENDED_ADD, row->ended_us, row);
+    redis_save_holds(work, row, true);
+    redis_save_holds(work, row, false);
+    redis_save_losses(work, row);
+}
+
+/* ---- resources ---- */
 
 static bool redis_save_changes(const hf_resource_row *row)
 {
@@ -97,364 +249,142 @@ static void redis_save_move(hf_resource_row *row, int64_t now_us)
         row->rev = row->fence > 0 ? row->fence : now_us;
 }
 
-/* ---- strings ---- */
-
-static void redis_save_sets(redis_work *work)
+static void redis_save_resource(redis_work *work, hf_resource_row *row)
 {
-    hf_buffer *text = &work->conn->text;
-    redis_command(work, "MSET", NULL, HF_NOTHING);
-    for (hf_session_row *row = work->rows->sessions; row != NULL; row = row->next) {
-        if (!row->changed || !row->present)
-            continue;
-        text->size = 0;
-        redis_write_session(text, row);
-        redis_save_split(work, "MSET", NULL, HF_NOTHING);
-        redis_save_key(work, "s:", redis_save_id(row));
-        hf_redis_word(&work->conn->command, redis_save_text(work));
-        if (row->ends_changed) {
-            redis_save_key(work, "e:", redis_save_id(row));
-            hf_redis_word(&work->conn->command, row->ends.text);
-        }
-        if (!row->stored && row->request.size > 0) {
-            redis_save_key(work, "o:", row->request);
-            hf_redis_word(&work->conn->command, redis_save_id(row));
-        }
-    }
-    for (hf_resource_row *row = work->rows->resources; row != NULL; row = row->next) {
-        if (!redis_save_changes(row) || !row->present)
-            continue;
-        text->size = 0;
+    hf_redis_words *to = redis_save_to(work, row->present ? REDIS_SET : REDIS_DEL);
+    redis_save_resource_key(work, to, "r:", row);
+    if (row->present) {
+        work->conn->text.size = 0;
         redis_save_move(row, work->now_us);
-        redis_write_resource(text, row);
-        redis_save_split(work, "MSET", NULL, HF_NOTHING);
-        redis_save_resource_key(work, "r:", row);
-        hf_redis_word(&work->conn->command, redis_save_text(work));
+        redis_write_resource(&work->conn->text, row);
+        redis_save_text(work, to);
+    } else if (row->version != 0) {
+        redis_save_resource_key(work, to, "p:", row);
     }
-    redis_command_end(work);
 }
 
-static void redis_save_dels(redis_work *work)
+static void redis_save_lock(redis_work *work, const hf_lock_row *lock)
 {
-    redis_command(work, "DEL", NULL, HF_NOTHING);
-    for (hf_session_row *row = work->rows->sessions; row != NULL; row = row->next) {
-        if (row->present || !row->stored || !row->changed)
-            continue;
-        static const char *const kinds[] = {"s:", "e:", "l:", "h:", "q:"};
-        redis_save_split(work, "DEL", NULL, HF_NOTHING);
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            redis_save_key(work, kinds[i], redis_save_id(row));
-        if (row->request.size > 0)
-            redis_save_key(work, "o:", row->request);
-    }
-    for (hf_resource_row *row = work->rows->resources; row != NULL; row = row->next) {
-        if (row->present || !row->stored || !row->changed)
-            continue;
-        redis_save_split(work, "DEL", NULL, HF_NOTHING);
-        redis_save_resource_key(work, "r:", row);
-        if (row->version != 0)
-            redis_save_resource_key(work, "p:", row);
-    }
-    redis_command_end(work);
-}
-
-/* ---- indexes of sessions ---- */
-
-/* What becomes of a session in an index of those that have not ended. */
-typedef enum redis_change { STAYS, ENTERS, MOVES, LEAVES } redis_change;
-
-static redis_change redis_save_change(const hf_session_row *row)
-{
-    const redis_was *was = row->origin;
-    if (!row->changed)
-        return STAYS;
-    if (!row->present || row->ended_us != 0)
-        return LEAVES;
-    if (was == NULL)
-        return ENTERS;
-    return was->expires_us != row->expires_us ? MOVES : STAYS;
-}
-
-static void redis_save_scored(redis_work *work, int64_t score, hf_slice member)
-{
-    hf_redis_number(&work->conn->command, score);
-    hf_redis_word(&work->conn->command, member);
-}
-
-/* One command on an index of all sessions. */
-static void redis_save_session_index(redis_work *work, const char *name, const char *key,
-                                     bool (*takes)(const hf_session_row *row),
-                                     int64_t (*score)(const hf_session_row *row))
-{
-    redis_command(work, name, key, HF_NOTHING);
-    for (const hf_session_row *row = work->rows->sessions; row != NULL; row = row->next) {
-        if (!row->changed || !takes(row))
-            continue;
-        redis_save_split(work, name, key, HF_NOTHING);
-        if (score != NULL)
-            hf_redis_number(&work->conn->command, score(row));
-        hf_redis_word(&work->conn->command, redis_save_id(row));
-    }
-    redis_command_end(work);
-}
-
-static bool redis_save_enters(const hf_session_row *row)
-{
-    return redis_save_change(row) == ENTERS;
-}
-
-static bool redis_save_moves(const hf_session_row *row)
-{
-    return redis_save_change(row) == ENTERS || redis_save_change(row) == MOVES;
-}
-
-static bool redis_save_leaves(const hf_session_row *row)
-{
-    return redis_save_change(row) == LEAVES && row->stored;
-}
-
-static bool redis_save_ends(const hf_session_row *row)
-{
-    return row->present && row->ended_us != 0;
-}
-
-static bool redis_save_goes(const hf_session_row *row)
-{
-    return !row->present && row->stored;
-}
-
-static int64_t redis_save_zero(const hf_session_row *row)
-{
-    (void)row;
-    return 0;
-}
-
-static int64_t redis_save_expires(const hf_session_row *row)
-{
-    return row->expires_us;
-}
-
-static int64_t redis_save_ended(const hf_session_row *row)
-{
-    return row->ended_us;
-}
-
-/* Of its user, and of the token that opened it. */
-static void redis_save_owners(redis_work *work, const hf_session_row *row)
-{
-    redis_change change = redis_save_change(row);
-    if (change == ENTERS || (change == LEAVES && row->stored)) {
-        redis_command(work, change == ENTERS ? "SADD" : "SREM", "u:", row->user);
-        hf_redis_word(&work->conn->command, redis_save_id(row));
-        redis_command_end(work);
-    }
-    if (row->caller.size == 0 || change == STAYS)
+    hf_slice session = redis_save_id(lock->session);
+    bool goes = !lock->present && lock->stored;
+    if (!lock->changed || (!lock->present && !lock->stored))
         return;
-    redis_command(work, change == LEAVES ? "ZREM" : "ZADD", "c:", row->caller);
-    if (change == LEAVES)
-        hf_redis_word(&work->conn->command, redis_save_id(row));
-    else
-        redis_save_scored(work, row->expires_us, redis_save_id(row));
-    redis_command_end(work);
-}
-
-/* ---- locks ---- */
-
-static bool redis_save_lock_new(const hf_lock_row *lock)
-{
-    return lock->changed && lock->present;
-}
-
-static bool redis_save_lock_gone(const hf_lock_row *lock)
-{
-    return lock->changed && !lock->present && lock->stored;
-}
-
-/* What a session holds, by the bound of each. */
-static void redis_save_holds(redis_work *work, const hf_session_row *row)
-{
-    redis_command(work, "ZADD", "h:", redis_save_id(row));
-    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->session_next) {
-        if (!redis_save_lock_new(lock))
-            continue;
-        redis_save_split(work, "ZADD", "h:", redis_save_id(row));
-        if (lock->ends_us == 0)
-            hf_redis_word(&work->conn->command, hf_slice_of("+inf"));
-        else
-            hf_redis_number(&work->conn->command, lock->ends_us);
-        redis_save_member(work, lock->resource, HF_NOTHING);
+    if (goes) {
+        redis_save_member(redis_save_to(work, REDIS_LOCKS_REM), lock->resource, session);
+    } else if (!lock->stored) {
+        hf_redis_words *to = redis_save_to(work, REDIS_LOCKS_ADD);
+        hf_redis_number(to, 0);
+        redis_save_member(to, lock->resource, session);
     }
-    redis_command_end(work);
-    redis_command(work, "ZREM", "h:", redis_save_id(row));
-    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->session_next) {
-        if (!redis_save_lock_gone(lock))
-            continue;
-        redis_save_split(work, "ZREM", "h:", redis_save_id(row));
-        redis_save_member(work, lock->resource, HF_NOTHING);
+    if (!goes && lock->ends_us != 0) {
+        hf_redis_words *to = redis_save_to(work, REDIS_BOUNDS_ADD);
+        hf_redis_number(to, lock->ends_us);
+        redis_save_member(to, lock->resource, session);
+    } else if (lock->stored) {
+        redis_save_member(redis_save_to(work, REDIS_BOUNDS_REM), lock->resource, session);
     }
-    redis_command_end(work);
 }
 
-/* A command on an index of all locks: `takes` says which it is about. */
-static void redis_save_lock_index(redis_work *work, const char *name, const char *key, bool by_end,
-                                  bool (*takes)(const hf_lock_row *lock))
+/* What was saved or asked for is in an index. */
+static void redis_save_marks(redis_work *work, const hf_resource_row *row)
 {
-    bool adds = strcmp(name, "ZADD") == 0;
-    redis_command(work, name, key, HF_NOTHING);
-    for (const hf_resource_row *row = work->rows->resources; row != NULL; row = row->next)
-        for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next) {
-            if (!takes(lock))
-                continue;
-            redis_save_split(work, name, key, HF_NOTHING);
-            if (adds)
-                hf_redis_number(&work->conn->command, by_end ? lock->ends_us : 0);
-            redis_save_member(work, row, redis_save_id(lock->session));
-        }
-    redis_command_end(work);
-}
-
-static bool redis_save_lock_comes(const hf_lock_row *lock)
-{
-    return redis_save_lock_new(lock) && !lock->stored;
-}
-
-static bool redis_save_lock_bound(const hf_lock_row *lock)
-{
-    return redis_save_lock_new(lock) && lock->ends_us != 0;
-}
-
-static bool redis_save_lock_unbound(const hf_lock_row *lock)
-{
-    return redis_save_lock_gone(lock) ||
-           (redis_save_lock_new(lock) && lock->stored && lock->ends_us == 0);
-}
-
-/* ---- resources ---- */
-
-static bool redis_save_asked(const hf_resource_row *row)
-{
-    bool asked = false;
-    for (const hf_request_row *it = row->requests; it != NULL && !asked; it = it->next)
-        asked = it->present;
-    return asked && row->present;
-}
-
-/* Adds to a set, or takes from it, the resources that come to `to`. */
-static void redis_save_resource_index(redis_work *work, const char *name, const char *key,
-                                      bool kept, bool to)
-{
-    redis_command(work, name, key, HF_NOTHING);
-    for (const hf_resource_row *row = work->rows->resources; row != NULL; row = row->next) {
-        const redis_was *was = row->origin;
-        bool before = was != NULL && (kept ? was->kept : was->asked);
-        bool now = kept ? row->present && redis_is_kept(row) : redis_save_asked(row);
-        if (now == before || now != to || !redis_save_changes(row))
-            continue;
-        redis_save_split(work, name, key, HF_NOTHING);
-        if (kept && to)
-            hf_redis_number(&work->conn->command, 0);
-        redis_save_member(work, row, HF_NOTHING);
-    }
-    redis_command_end(work);
-}
-
-/* What each session has asked for. */
-static void redis_save_requests(redis_work *work, const hf_resource_row *row)
-{
+    const redis_was none = {0}, *was = row->origin == NULL ? &none : row->origin;
+    bool kept = row->present && redis_is_kept(row), asked = false;
     for (const hf_request_row *it = row->requests; it != NULL; it = it->next) {
+        asked |= it->present && row->present;
         if (!it->changed || it->present == it->stored || !it->session->present)
             continue;
         redis_command(work, it->present ? "SADD" : "SREM", "q:", redis_save_id(it->session));
-        redis_save_member(work, row, HF_NOTHING);
+        redis_save_member(&work->conn->command, row, HF_NOTHING);
         redis_command_end(work);
     }
-}
-
-static void redis_save_past(redis_work *work, const hf_resource_row *row)
-{
-    for (const hf_past_row *past = row->past; past != NULL; past = past->next) {
-        if (!past->changed || !past->present)
-            continue;
-        hf_buffer *text = &work->conn->text;
-        text->size = 0;
-        redis_write_past(text, past);
-        hf_redis_words *to = &work->conn->command;
-        redis_command(work, "HSET", NULL, HF_NOTHING);
-        redis_save_resource_key(work, "p:", row);
-        hf_redis_word(to, past->request);
-        hf_redis_word(to, redis_save_text(work));
-        redis_command_end(work);
-        redis_command(work, "ZADD", "covered", HF_NOTHING);
-        hf_redis_number(to, past->covered_us);
-        redis_save_member(work, row, past->request);
-        redis_command_end(work);
+    if (kept != was->kept) {
+        hf_redis_words *to = redis_save_to(work, kept ? REDIS_KEPT_ADD : REDIS_KEPT_REM);
+        if (kept)
+            hf_redis_number(to, 0);
+        redis_save_member(to, row, HF_NOTHING);
     }
+    if (asked != was->asked)
+        redis_save_member(redis_save_to(work, asked ? REDIS_ASKED_ADD : REDIS_ASKED_REM), row,
+                          HF_NOTHING);
 }
 
-static void redis_save_lost(redis_work *work, const hf_session_row *row)
+static void redis_save_past(redis_work *work, const hf_resource_row *row, const hf_past_row *past)
 {
-    hf_redis_words *to = &work->conn->command;
-    for (int adds = 0; adds <= 1 && row->lost != NULL; adds++) {
-        const char *name = adds ? "HSET" : "HDEL";
-        redis_command(work, name, "l:", redis_save_id(row));
-        for (const hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next) {
-            if (!lost->changed || lost->present != (bool)adds || (!adds && !lost->stored))
-                continue;
-            redis_save_split(work, name, "l:", redis_save_id(row));
-            hf_redis_joined(to, (hf_slice[]){lost->type, {"\1", 1}, lost->id}, 3);
-            if (!adds)
-                continue;
-            work->conn->text.size = 0;
-            redis_write_lost(&work->conn->text, lost);
-            hf_redis_word(to, redis_save_text(work));
-        }
-        redis_command_end(work);
+    if (!past->changed || !past->present)
+        return;
+    work->conn->text.size = 0;
+    redis_text_write(REDIS_TEXT_PAST, past, &work->conn->text);
+    redis_command(work, "HSET", NULL, HF_NOTHING);
+    redis_save_resource_key(work, &work->conn->command, "p:", row);
+    hf_redis_word(&work->conn->command, past->request);
+    redis_save_text(work, &work->conn->command);
+    redis_command_end(work);
+    hf_redis_words *to = redis_save_to(work, REDIS_COVERED_ADD);
+    hf_redis_number(to, past->covered_us);
+    redis_save_member(to, row, past->request);
+}
+
+static void redis_save_one_resource(redis_work *work, hf_resource_row *row)
+{
+    if (!redis_save_changes(row))
+        return;
+    redis_save_resource(work, row);
+    redis_save_marks(work, row);
+    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+        redis_save_lock(work, lock);
+    for (const hf_past_row *past = row->past; past != NULL; past = past->next)
+        redis_save_past(work, row, past);
+}
+
+void redis_save_rows(redis_work *work)
+{
+    for (hf_resource_row *row = work->rows->resources; row != NULL; row = row->next)
+        redis_save_one_resource(work, row);
+    for (hf_session_row *row = work->rows->sessions; row != NULL; row = row->next)
+        redis_save_one_session(work, row);
+    for (int i = 0; i < REDIS_INDEXES; i++) {
+        if (work->conn->indexes[i].count > 0)
+            redis_save_give(work, &work->conn->indexes[i]);
+        hf_redis_words_clear(&work->conn->indexes[i]);
     }
 }
 
 /* ---- the script ---- */
+
+static void redis_save_bound(int64_t *least, int64_t bound_us, int64_t now_us)
+{
+    if (bound_us > now_us && (*least == 0 || bound_us < *least))
+        *least = bound_us;
+}
+
+int64_t redis_deadline(const redis_work *work)
+{
+    int64_t least = 0;
+    if (work->store->base.clock_frozen)
+        return 0;
+    for (const hf_session_row *row = work->rows->sessions; row != NULL; row = row->next)
+        if (row->stored && row->ended_us == 0)
+            redis_save_bound(&least, row->expires_us, work->now_us);
+    for (const hf_resource_row *row = work->rows->resources; row != NULL; row = row->next)
+        for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+            if (lock->stored && lock->ends_us != 0)
+                redis_save_bound(&least, lock->ends_us, work->now_us);
+    return least == 0 ? 0 : least - work->store->base.clock_us;
+}
 
 void redis_save_begin(redis_work *work)
 {
     hf_redis_words_clear(&work->conn->commands);
 }
 
-void redis_save_rows(redis_work *work)
-{
-    hf_rows *rows = work->rows;
-    redis_save_sets(work);
-    redis_save_dels(work);
-    redis_save_session_index(work, "ZADD", "sessions", redis_save_enters, redis_save_zero);
-    redis_save_session_index(work, "ZADD", "expiry", redis_save_moves, redis_save_expires);
-    redis_save_session_index(work, "ZREM", "sessions", redis_save_leaves, NULL);
-    redis_save_session_index(work, "ZREM", "expiry", redis_save_leaves, NULL);
-    redis_save_session_index(work, "ZADD", "ended", redis_save_ends, redis_save_ended);
-    redis_save_session_index(work, "ZREM", "ended", redis_save_goes, NULL);
-    for (const hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        redis_save_owners(work, row);
-        if (row->present || row->stored)
-            redis_save_holds(work, row);
-        redis_save_lost(work, row);
-    }
-    redis_save_lock_index(work, "ZADD", "locks", false, redis_save_lock_comes);
-    redis_save_lock_index(work, "ZREM", "locks", false, redis_save_lock_gone);
-    redis_save_lock_index(work, "ZADD", "bounds", true, redis_save_lock_bound);
-    redis_save_lock_index(work, "ZREM", "bounds", true, redis_save_lock_unbound);
-    redis_save_resource_index(work, "ZADD", "kept", true, true);
-    redis_save_resource_index(work, "ZREM", "kept", true, false);
-    redis_save_resource_index(work, "SADD", "asked", false, true);
-    redis_save_resource_index(work, "SREM", "asked", false, false);
-    for (const hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
-        redis_save_requests(work, row);
-        redis_save_past(work, row);
-    }
-}
-
 static void redis_save_head(redis_work *work, bool grows)
 {
     hf_redis_words *head = &work->conn->head;
     size_t count = 0;
-    for (const redis_read *read = work->reads; read != NULL; read = read->next)
+    for (const redis_row *read = work->reads; read != NULL; read = read->next)
         count += !read->not_compared;
+    hf_redis_words_clear(head);
     hf_redis_word(head, hf_slice_of("0")); /* keys; they are among the arguments */
     hf_redis_word(head, hf_slice_of(work->store->prefix));
     hf_redis_word(head, hf_slice_of(work->store->self));
@@ -462,7 +392,7 @@ static void redis_save_head(redis_work *work, bool grows)
     hf_redis_number(head, grows);
     hf_redis_number(head, work->rows->floor_raised ? work->rows->fence_floor : 0);
     hf_redis_number(head, (int64_t)count);
-    for (const redis_read *read = work->reads; read != NULL; read = read->next) {
+    for (const redis_row *read = work->reads; read != NULL; read = read->next) {
         if (read->not_compared)
             continue;
         hf_redis_word(head, read->key);
@@ -472,18 +402,18 @@ static void redis_save_head(redis_work *work, bool grows)
     for (size_t i = 0; i < work->rows->events_count; i++) {
         work->conn->text.size = 0;
         redis_write_event(&work->conn->text, &work->rows->events[i], work->now_us);
-        hf_redis_word(head, redis_save_text(work));
+        redis_save_text(work, head);
     }
 }
 
 /* Sends the script by its name, or in full. */
 static bool redis_save_send(redis_work *work, bool in_full)
 {
-    hf_redis_words *head = &work->conn->head, *command = &work->conn->command;
+    hf_redis_words *command = &work->conn->command;
     hf_redis_words_clear(command);
     hf_redis_word(command, hf_slice_of(in_full ? "EVAL" : "EVALSHA"));
-    hf_redis_word(command, hf_slice_of(in_full ? redis_store_commit : work->store->script));
-    hf_redis_append(command, head);
+    hf_redis_word(command, hf_slice_of(in_full ? redis_store_commit : work->conn->script));
+    hf_redis_append(command, &work->conn->head);
     hf_redis_append(command, &work->conn->commands);
     hf_redis_queue_words(work->conn->redis, command);
     if (work->store->url.replicas > 0) {
@@ -500,12 +430,10 @@ static bool redis_save_send(redis_work *work, bool in_full)
 static void redis_save_answer(redis_work *work, bool *unknown)
 {
     hf_redis_reply reply, part;
-    hf_status status = hf_redis_read(work->conn->redis, &reply, work->err);
     *unknown = false;
-    if (status != HF_OK) {
-        work->status = status;
+    work->status = hf_redis_read(work->conn->redis, &reply, work->err);
+    if (work->status != HF_OK)
         return;
-    }
     if (reply.kind == HF_REDIS_ERROR) {
         work->sent = false; /* nothing was written */
         *unknown = reply.text.size >= 8 && memcmp(reply.text.at, "NOSCRIPT", 8) == 0;
@@ -518,15 +446,12 @@ static void redis_save_answer(redis_work *work, bool *unknown)
         work->hidden = part.number != 0;
         redis_load_keep(work, &reply);
     }
-    bool written = work->sent;
     if (work->store->url.replicas == 0)
         return;
-    status = hf_redis_read(work->conn->redis, &reply, written ? work->err : NULL);
-    if (!written)
-        return;
-    if (status != HF_OK)
+    hf_status status = hf_redis_read(work->conn->redis, &reply, work->sent ? work->err : NULL);
+    if (work->sent && status != HF_OK)
         work->status = status;
-    else if (reply.kind != HF_REDIS_NUMBER || reply.number < work->store->url.replicas)
+    else if (work->sent && reply.number < work->store->url.replicas)
         work->status = hf_fail(work->err, HF_UNSURE,
                                "%lld of %u replicas have acknowledged in time; ask again.",
                                (long long)reply.number, work->store->url.replicas);
@@ -538,15 +463,19 @@ void redis_save_commit(redis_work *work, bool grows)
     work->conflict = work->hidden = false;
     if (work->status != HF_OK)
         return;
-    hf_redis_words_clear(&work->conn->head);
+    if (work->reads != NULL && work->reads->kind == REDIS_SCHEMA_ROW &&
+        work->reads->value.size == 0) { /* durability=relaxed, and all was forgotten */
+        redis_command(work, "SET", "schema", HF_NOTHING);
+        hf_redis_word(&work->conn->command, hf_slice_of(REDIS_SCHEMA));
+        redis_command_end(work);
+    }
     redis_save_head(work, grows);
     if (!redis_save_send(work, false))
         return;
     redis_save_answer(work, &unknown);
     if (unknown && redis_save_send(work, true))
         redis_save_answer(work, &unknown);
-    if (work->status == HF_OK || !work->sent)
-        redis_all_taken(work);
+    redis_all_taken(work);
 }
 
 static bool redis_save_needed(const hf_rows *rows)
@@ -571,7 +500,7 @@ void redis_save(redis_work *work)
     for (size_t i = 0; i < work->batch->count; i++)
         grows |=
             hf_op_grows(work->batch->ops[i].kind) && work->batch->ops[i].answer.status == HF_OK;
-    hf_redis_words_clear(&work->conn->commands);
+    redis_save_begin(work);
     redis_save_rows(work);
     redis_save_commit(work, grows);
 }

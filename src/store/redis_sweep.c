@@ -12,58 +12,32 @@
 
 /* ---- reading an index ---- */
 
-/* The first `limit` members whose score is at most `most`; the reply is good until the next. */
-static bool redis_sweep_due(redis_work *work, const char *index, int64_t most, size_t from,
-                            size_t limit, hf_redis_reply *out)
+/* Members whose score is at most `most`, from the `from`-th on. */
+static redis_names redis_sweep_due(redis_work *work, const char *index, int64_t most, size_t from,
+                                   size_t limit)
 {
     hf_redis_words *to = &work->conn->command;
+    redis_names names = {0};
+    hf_redis_reply reply;
     redis_command(work, "ZRANGEBYSCORE", index, HF_NOTHING);
     hf_redis_word(to, hf_slice_of("-inf"));
     hf_redis_number(to, most);
     hf_redis_word(to, hf_slice_of("LIMIT"));
     hf_redis_number(to, (int64_t)from);
     hf_redis_number(to, (int64_t)limit);
-    hf_redis_queue_words(work->conn->redis, to);
-    bool good = redis_flush(work) && redis_reply(work, out);
-    if (good)
-        redis_all_taken(work);
-    return good;
+    if (redis_call(work, &reply))
+        redis_names_take(work, &names, &reply, HF_NOTHING);
+    return names;
 }
 
-/* The whole of a set or hash. */
-static bool redis_sweep_all(redis_work *work, const char *command, const char *kind, hf_slice rest,
-                            hf_redis_reply *out)
+/* The resources of these members are to be loaded. */
+static void redis_sweep_want(redis_work *work, const redis_names *names, size_t limit)
 {
-    redis_command(work, command, kind, rest);
-    if (strcmp(command, "ZRANGE") == 0) {
-        hf_redis_word(&work->conn->command, hf_slice_of("0"));
-        hf_redis_word(&work->conn->command, hf_slice_of("-1"));
+    for (size_t i = 0; i < names->count && i < limit; i++) {
+        hf_resource_row *row = redis_load_member(work, names->all[i], NULL);
+        if (row != NULL)
+            row->wanted = row->wants_requests = true;
     }
-    hf_redis_queue_words(work->conn->redis, &work->conn->command);
-    bool good = redis_flush(work) && redis_reply(work, out);
-    if (good)
-        redis_all_taken(work);
-    return good;
-}
-
-/* The members of a reply, copied into the set. */
-static hf_slice *redis_sweep_copy(redis_work *work, const hf_redis_reply *list)
-{
-    hf_slice *all = hf_arena_alloc(&work->rows->arena, (list->count + 1) * sizeof *all);
-    for (size_t i = 0; all != NULL && i < list->count; i++) {
-        hf_redis_reply part;
-        hf_redis_at(list, i, &part);
-        if (!hf_arena_copy(&work->rows->arena, part.text, &all[i]))
-            all = NULL;
-    }
-    if (all == NULL)
-        redis_fail_memory(work);
-    return all;
-}
-
-static int redis_sweep_compare(const void *a, const void *b)
-{
-    return hf_slice_compare(*(const hf_slice *)a, *(const hf_slice *)b);
 }
 
 /* After loading: until when what is decided holds. */
@@ -74,55 +48,38 @@ static hf_status redis_sweep_loaded(redis_work *work)
     return work->status;
 }
 
-/* Something has changed since it was read. */
-static hf_status redis_sweep_again(redis_work *work)
-{
-    work->conflict = true;
-    return HF_RETRY;
-}
-
 /* ---- the dead and the spent ---- */
 
 static hf_status redis_sweep_load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit,
                                        hf_error *err)
 {
     redis_work *work = context;
-    hf_redis_reply reply, first;
-    (void)err;
     redis_load_reset(work);
-    if (!redis_sweep_due(work, "expiry", now_us, 0, 1, &reply) || reply.count == 0)
+    redis_names dead = redis_sweep_due(work, "expiry", now_us, 0, 1);
+    if (dead.count == 0 || dead.all[0].size != HF_SESSION_ID_MAX)
         return work->status;
-    hf_redis_at(&reply, 0, &first);
-    hf_session_row *row = hf_rows_session(rows, first.text.at);
+    hf_session_row *row = hf_rows_session(rows, dead.all[0].at);
     if (row == NULL)
         return hf_fail_memory(err);
-    if (!redis_sweep_all(work, "ZRANGE", "h:", (hf_slice){row->id, HF_SESSION_ID_MAX}, &reply))
-        return work->status;
-    hf_slice *members = redis_sweep_copy(work, &reply);
-    size_t count = reply.count;
-    if (members == NULL)
-        return work->status;
-    qsort(members, count, sizeof *members, redis_sweep_compare);
-    for (size_t i = 0; i < count && i < limit; i++) {
-        hf_resource_row *resource = redis_load_member(work, members[i], NULL);
-        if (resource != NULL)
-            resource->wanted = resource->wants_requests = true;
-    }
+    redis_names holds = redis_names_all(work, "ZRANGE", "h:", dead.all[0]);
+    redis_names_sort(&holds, HF_NOTHING);
+    redis_sweep_want(work, &holds, limit);
     if (redis_sweep_loaded(work) != HF_OK)
         return work->status;
-    if (row->ended_us != 0 || row->expires_us > now_us)
-        return redis_sweep_again(work);
+    if (row->ended_us != 0 || row->expires_us > now_us) {
+        work->conflict = true; /* it has just beaten, or ended */
+        return HF_RETRY;
+    }
     return HF_OK;
 }
 
-/* Marks the locks of live sessions among these members. */
-static size_t redis_sweep_mark(redis_work *work, const hf_slice *members, size_t count,
-                               size_t limit)
+/* Marks the locks of live sessions among these members; how many. */
+static size_t redis_sweep_mark(redis_work *work, const redis_names *names, size_t limit)
 {
     size_t due = 0;
-    for (size_t i = 0; i < count && due < limit; i++) {
+    for (size_t i = 0; i < names->count && due < limit; i++) {
         hf_slice session;
-        hf_resource_row *row = redis_load_member(work, members[i], &session);
+        hf_resource_row *row = redis_load_member(work, names->all[i], &session);
         for (hf_lock_row *lock = row == NULL ? NULL : row->locks; lock != NULL; lock = lock->next)
             if (hf_slice_equal(session, (hf_slice){lock->session->id, HF_SESSION_ID_MAX}) &&
                 lock->ends_us != 0 && lock->ends_us <= work->now_us &&
@@ -138,32 +95,27 @@ static hf_status redis_sweep_load_spent(void *context, hf_rows *rows, int64_t no
                                         hf_error *err)
 {
     redis_work *work = context;
-    hf_redis_reply reply;
-    size_t from = 0, due = 0, count = limit;
+    size_t from = 0, due = 0;
+    redis_names names;
     (void)rows;
     (void)err;
     redis_load_reset(work);
-    while (due < limit && count == limit) {
-        if (!redis_sweep_due(work, "bounds", now_us, from, limit, &reply))
-            return work->status;
-        count = reply.count;
-        from += count;
-        hf_slice *members = redis_sweep_copy(work, &reply);
-        for (size_t i = 0; members != NULL && i < count; i++) {
-            hf_resource_row *row = redis_load_member(work, members[i], NULL);
-            if (row != NULL)
-                row->wanted = row->wants_requests = true;
-        }
+    do {
+        names = redis_sweep_due(work, "bounds", now_us, from, limit);
+        from += names.count;
+        redis_sweep_want(work, &names, limit);
         if (redis_sweep_loaded(work) != HF_OK)
             return work->status;
-        due += redis_sweep_mark(work, members, count, limit - due);
-    }
+        due += redis_sweep_mark(work, &names, limit - due);
+    } while (due < limit && names.count == limit);
     return HF_OK;
 }
 
 static hf_status redis_sweep_commit(redis_work *work)
 {
     redis_save_commit(work, false);
+    if (work->status == HF_OK)
+        work->sent = false; /* it is known what became of it */
     return work->status != HF_OK ? work->status : work->conflict ? HF_RETRY : HF_OK;
 }
 
@@ -219,23 +171,26 @@ static void redis_sweep_drop_request(hf_rows *rows, hf_resource_row *row,
 
 static hf_status redis_sweep_drop_session(redis_work *work, hf_slice id)
 {
-    hf_redis_reply reply;
-    if (!redis_sweep_reset(work, 16) || !redis_sweep_all(work, "SMEMBERS", "q:", id, &reply))
+    if (!redis_sweep_reset(work, 16))
         return work->status;
+    redis_names asked = redis_names_all(work, "SMEMBERS", "q:", id);
+    /* An acquire that ran beside the close may have left a lock, which has been dead since. */
+    redis_names left = redis_names_all(work, "ZRANGE", "h:", id);
     hf_session_row *row = hf_rows_session(work->rows, id.at);
-    hf_slice *asked = redis_sweep_copy(work, &reply);
-    for (size_t i = 0; asked != NULL && i < reply.count; i++)
-        redis_load_member(work, asked[i], NULL);
+    redis_sweep_want(work, &asked, asked.count);
+    redis_sweep_want(work, &left, left.count);
     redis_load(work);
     if (work->status != HF_OK || row == NULL)
         return work->status;
+    for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->session_next)
+        hf_sweep_lock(work->rows, lock, work->now_us);
+    if (row->locks != NULL)
+        hf_rows_drop_free(work->rows, work->now_us);
     for (hf_resource_row *it = work->rows->resources; it != NULL; it = it->next)
         redis_sweep_drop_request(work->rows, it, row);
     row->changed = true;
     row->present = false;
-    redis_save_begin(work);
-    redis_save_rows(work);
-    return redis_sweep_commit(work);
+    return redis_sweep_save(work, work->rows, work->now_us, NULL);
 }
 
 static hf_status redis_sweep_drop_sessions(void *context, int64_t before_us, size_t limit,
@@ -243,19 +198,15 @@ static hf_status redis_sweep_drop_sessions(void *context, int64_t before_us, siz
 {
     redis_work *work = context;
     (void)err;
-    while (*dropped < limit) {
-        hf_redis_reply reply, first;
-        char id[HF_SESSION_ID_SIZE] = "";
-        if (!redis_sweep_due(work, "ended", before_us, 0, 1, &reply) || reply.count == 0)
-            return work->status;
-        hf_redis_at(&reply, 0, &first);
-        hf_slice_copy(id, sizeof id, first.text);
-        hf_status status = redis_sweep_drop_session(work, hf_slice_of(id));
-        if (status != HF_OK)
-            return status;
-        (*dropped)++;
+    redis_names ended = redis_sweep_due(work, "ended", before_us, 0, limit);
+    hf_status status = work->status;
+    for (size_t i = 0; i < ended.count && status == HF_OK; i++) {
+        if (ended.all[i].size != HF_SESSION_ID_MAX)
+            continue;
+        status = redis_sweep_drop_session(work, ended.all[i]);
+        *dropped += status == HF_OK;
     }
-    return HF_OK;
+    return status;
 }
 
 /* TYPE \1 ID \1 REQUEST: the field of a hash, and the member of an index. */
@@ -279,19 +230,17 @@ static hf_status redis_sweep_drop_past(void *context, int64_t before_us, size_t 
                                        size_t *dropped, hf_error *err)
 {
     redis_work *work = context;
-    hf_redis_reply reply, part;
     (void)err;
-    if (!redis_sweep_reset(work, 1) ||
-        !redis_sweep_due(work, "covered", before_us, 0, limit, &reply) || reply.count == 0)
+    if (!redis_sweep_reset(work, 1))
         return work->status;
-    size_t count = reply.count;
+    redis_names old = redis_sweep_due(work, "covered", before_us, 0, limit);
+    if (old.count == 0)
+        return work->status;
     redis_save_begin(work);
-    for (size_t i = 0; i < count; i++) {
-        hf_redis_at(&reply, i, &part);
-        redis_sweep_drop_covered(work, part.text);
-    }
+    for (size_t i = 0; i < old.count; i++)
+        redis_sweep_drop_covered(work, old.all[i]);
     hf_status status = redis_sweep_commit(work);
-    *dropped = status == HF_OK ? count : 0;
+    *dropped = status == HF_OK ? old.count : 0;
     return status;
 }
 
@@ -308,49 +257,24 @@ static bool redis_sweep_is_old(const hf_resource_row *row, int64_t before_us)
 /* The covered saves of one that goes. */
 static void redis_sweep_forget_past(redis_work *work, hf_slice member)
 {
-    hf_redis_reply reply, part;
     hf_slice type, id;
-    char *name =
-        redis_split(member, &type, &id) ? hf_arena_alloc(&work->rows->arena, member.size) : NULL;
-    if (name == NULL)
+    char name[HF_RESOURCE_SIZE];
+    if (!redis_split(member, &type, &id) || member.size >= sizeof name)
         return;
     memcpy(name, member.at, member.size);
     name[type.size] = '/';
-    if (!redis_sweep_all(work, "HKEYS", "p:", (hf_slice){name, member.size}, &reply))
-        return;
-    for (size_t i = 0; i < reply.count; i++) {
-        hf_redis_at(&reply, i, &part);
+    redis_names past = redis_names_all(work, "HKEYS", "p:", (hf_slice){name, member.size});
+    for (size_t i = 0; i < past.count; i++) {
         redis_command(work, "ZREM", "covered", HF_NOTHING);
-        hf_redis_joined(&work->conn->command, (hf_slice[]){member, {"\1", 1}, part.text}, 3);
+        hf_redis_joined(&work->conn->command, (hf_slice[]){member, {"\1", 1}, past.all[i]}, 3);
         redis_command_end(work);
     }
-}
-
-static bool redis_sweep_next_kept(redis_work *work, hf_slice from, size_t limit,
-                                  hf_redis_reply *out)
-{
-    hf_redis_words *to = &work->conn->command;
-    redis_command(work, "ZRANGEBYLEX", "kept", HF_NOTHING);
-    if (from.size == 0)
-        hf_redis_word(to, hf_slice_of("-"));
-    else
-        hf_redis_joined(to, (hf_slice[]){{"(", 1}, from}, 2);
-    hf_redis_word(to, hf_slice_of("+"));
-    hf_redis_word(to, hf_slice_of("LIMIT"));
-    hf_redis_word(to, hf_slice_of("0"));
-    hf_redis_number(to, (int64_t)limit);
-    hf_redis_queue_words(work->conn->redis, to);
-    bool good = redis_flush(work) && redis_reply(work, out);
-    if (good)
-        redis_all_taken(work);
-    return good;
 }
 
 static hf_status redis_sweep_drop_anchors(void *context, int64_t before_us, size_t limit,
                                           size_t *dropped, bool *end, hf_error *err)
 {
     redis_work *work = context;
-    hf_redis_reply reply;
     hf_slice from = HF_NOTHING;
     size_t gone = 0;
     (void)err;
@@ -358,21 +282,18 @@ static hf_status redis_sweep_drop_anchors(void *context, int64_t before_us, size
         return work->status;
     redis_want(work, REDIS_PLAIN, &from, "swept_to", HF_NOTHING);
     redis_load_rest(work);
-    if (work->status != HF_OK || !redis_sweep_next_kept(work, from, limit + 1, &reply))
-        return work->status;
-    size_t count = reply.count > limit ? limit : reply.count;
-    *end = reply.count <= limit;
-    hf_slice *members = redis_sweep_copy(work, &reply);
-    for (size_t i = 0; members != NULL && i < count; i++)
-        redis_load_member(work, members[i], NULL);
+    redis_names names = redis_names_page(work, "kept", from, HF_NOTHING, limit + 1);
+    *end = names.count <= limit;
+    names.count = *end ? names.count : limit;
+    redis_sweep_want(work, &names, limit);
     redis_load(work);
     redis_save_begin(work);
-    for (size_t i = 0; i < count && work->status == HF_OK; i++) {
-        hf_resource_row *row = redis_load_member(work, members[i], NULL);
+    for (size_t i = 0; i < names.count && work->status == HF_OK; i++) {
+        hf_resource_row *row = redis_load_member(work, names.all[i], NULL);
         if (row == NULL || !redis_sweep_is_old(row, before_us))
             continue;
         if (row->version != 0)
-            redis_sweep_forget_past(work, members[i]);
+            redis_sweep_forget_past(work, names.all[i]);
         redis_sweep_drop(work->rows, row);
         gone++;
     }
@@ -380,10 +301,8 @@ static hf_status redis_sweep_drop_anchors(void *context, int64_t before_us, size
         return work->status;
     redis_save_rows(work);
     redis_command(work, *end ? "DEL" : "SET", "swept_to", HF_NOTHING);
-    if (*end)
-        work->command_least--; /* it needs no more words */
-    else
-        hf_redis_word(&work->conn->command, members[count - 1]);
+    if (!*end)
+        hf_redis_word(&work->conn->command, names.all[names.count - 1]);
     redis_command_end(work);
     hf_status status = redis_sweep_commit(work);
     *dropped = status == HF_OK ? gone : 0;
@@ -396,52 +315,38 @@ static hf_status redis_sweep_marks(void *context, hf_event_marks *out, hf_error 
 {
     redis_work *work = context;
     hf_slice seq = HF_NOTHING, marks = HF_NOTHING;
-    bool good = true;
     (void)err;
     redis_load_reset(work);
     work->deadline_us = 0;
-    redis_read *last = redis_want(work, REDIS_PLAIN, &seq, "seq", HF_NOTHING);
+    redis_row *last = redis_want(work, REDIS_PLAIN, &seq, "seq", HF_NOTHING);
     if (last != NULL)
         last->not_compared = true; /* events may be written meanwhile */
     redis_want(work, REDIS_PLAIN, &marks, "marks", HF_NOTHING);
     redis_load_rest(work);
-    out->last = redis_number_of(seq);
-    out->from = redis_field_number(&marks, &good);
-    out->swept = redis_field_number(&marks, &good);
+    *out = (hf_event_marks){.last = redis_number_of(seq)};
+    redis_text_read(REDIS_TEXT_MARKS, out, &marks);
     return work->status;
 }
 
 static hf_status redis_sweep_read_events(void *context, hf_sweep_events *walk, hf_error *err)
 {
+    enum { EVENTS_PAGE = 200 };
     redis_work *work = context;
-    char from[32], to[32];
-    hf_redis_words *words = &work->conn->command;
-    hf_redis_reply reply, entry, id, pair, value;
-    hf_event *event = hf_arena_alloc(&work->rows->arena, sizeof *event);
-    if (event == NULL)
+    int64_t after = walk->after, before = walk->before < 1 ? 1 : walk->before;
+    size_t count = EVENTS_PAGE;
+    hf_event *page = hf_arena_alloc(&work->rows->arena, EVENTS_PAGE * sizeof *page);
+    if (page == NULL)
         return hf_fail_memory(err);
-    snprintf(from, sizeof from, "(%lld-0", (long long)(walk->after < 0 ? 0 : walk->after));
-    snprintf(to, sizeof to, "(%lld-0", (long long)(walk->before < 1 ? 1 : walk->before));
-    redis_command(work, "XRANGE", "events", HF_NOTHING);
-    hf_redis_word(words, hf_slice_of(from));
-    hf_redis_word(words, hf_slice_of(to));
-    hf_redis_word(words, hf_slice_of("COUNT"));
-    hf_redis_number(words, (int64_t)walk->limit);
-    hf_redis_queue_words(work->conn->redis, words);
-    if (!redis_flush(work) || !redis_reply(work, &reply))
-        return work->status;
-    redis_all_taken(work);
-    for (size_t i = 0; i < reply.count && walk->count < walk->limit; i++) {
-        hf_redis_at(&reply, i, &entry);
-        hf_redis_at(&entry, 0, &id);
-        hf_redis_at(&entry, 1, &pair);
-        int64_t seq = strtoll(id.text.at, NULL, 10);
-        if (pair.count == 2)
-            hf_redis_at(&pair, 1, &value);
-        if (pair.count == 2 && redis_read_event(event, value.text))
-            walk->events[walk->count++] = (hf_old_event){seq, seq, event->at_us, event->kind};
+    while (count == EVENTS_PAGE && walk->count < walk->limit) {
+        size_t left = walk->limit - walk->count;
+        count = redis_query_read_events(work, after, before,
+                                        left < EVENTS_PAGE ? left : EVENTS_PAGE, page);
+        for (size_t i = 0; i < count; i++)
+            walk->events[walk->count++] =
+                (hf_old_event){page[i].seq, page[i].seq, page[i].at_us, page[i].kind};
+        after = count > 0 ? page[count - 1].seq : after;
     }
-    return HF_OK;
+    return work->status;
 }
 
 static hf_status redis_sweep_drop_events(void *context, const hf_old_event *gone, size_t count,
@@ -461,8 +366,7 @@ static hf_status redis_sweep_drop_events(void *context, const hf_old_event *gone
         redis_command_end(work);
     }
     text->size = 0;
-    redis_put_number(text, marks->from);
-    redis_put_number(text, marks->swept);
+    redis_text_write(REDIS_TEXT_MARKS, marks, text);
     redis_command(work, "SET", "marks", HF_NOTHING);
     hf_redis_word(&work->conn->command, (hf_slice){text->text, text->size});
     redis_command_end(work);
@@ -470,7 +374,7 @@ static hf_status redis_sweep_drop_events(void *context, const hf_old_event *gone
     if (!hf_arena_copy(&work->rows->arena, (hf_slice){text->text, text->size}, &written))
         return hf_fail_memory(err);
     hf_status status = redis_sweep_commit(work);
-    for (redis_read *read = work->reads; read != NULL && status == HF_OK; read = read->next)
+    for (redis_row *read = work->reads; read != NULL && status == HF_OK; read = read->next)
         if (!read->not_compared)
             read->value = written; /* for what is dropped next */
     return status;

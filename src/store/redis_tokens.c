@@ -13,13 +13,17 @@ static hf_slice redis_tokens_get(redis_work *work, const char *hash, hf_slice fi
     hf_slice out = HF_NOTHING;
     redis_command(work, "HGET", hash, HF_NOTHING);
     hf_redis_word(&work->conn->command, field);
-    hf_redis_queue_words(work->conn->redis, &work->conn->command);
-    if (!redis_flush(work) || !redis_reply(work, &reply))
+    if (!redis_call(work, &reply))
         return out;
-    redis_all_taken(work);
     if (reply.kind == HF_REDIS_TEXT && !hf_arena_copy(&work->rows->arena, reply.text, &out))
         redis_fail_memory(work);
     return out;
+}
+
+static bool redis_tokens_read(hf_token_row *out, hf_slice text)
+{
+    memset(out, 0, sizeof *out);
+    return redis_text_read(REDIS_TEXT_TOKEN, out, &text) && text.size == 0;
 }
 
 static bool redis_tokens_find(redis_work *work, const hf_op *op, hf_token_row *out)
@@ -33,7 +37,7 @@ static bool redis_tokens_find(redis_work *work, const hf_op *op, hf_token_row *o
     hf_slice text = id.size == 0 ? HF_NOTHING : redis_tokens_get(work, "tokens", id);
     if (text.size == 0)
         return false;
-    if (!redis_read_token(out, text))
+    if (!redis_tokens_read(out, text))
         redis_fail_foreign(work, hf_slice_of("tokens"));
     return work->status == HF_OK;
 }
@@ -43,17 +47,15 @@ static hf_token_row *redis_tokens_all(redis_work *work, size_t *count)
 {
     hf_redis_reply reply, part;
     redis_command(work, "HVALS", "tokens", HF_NOTHING);
-    hf_redis_queue_words(work->conn->redis, &work->conn->command);
     *count = 0;
-    if (!redis_flush(work) || !redis_reply(work, &reply))
+    if (!redis_call(work, &reply))
         return NULL;
-    redis_all_taken(work);
     hf_token_row *all = hf_arena_alloc(&work->rows->arena, (reply.count + 1) * sizeof *all);
     if (all == NULL)
         redis_fail_memory(work);
     for (size_t i = 0; i < reply.count && work->status == HF_OK; i++) {
         hf_redis_at(&reply, i, &part);
-        if (!redis_read_token(&all[(*count)++], part.text))
+        if (!redis_tokens_read(&all[(*count)++], part.text))
             redis_fail_foreign(work, hf_slice_of("tokens"));
     }
     return all;
@@ -68,7 +70,7 @@ static void redis_tokens_save(redis_work *work, const hf_token_row *row, hf_slic
     char hex[65];
     hf_hex(row->sha256, 32, hex);
     text->size = 0;
-    redis_write_token(text, row);
+    redis_text_write(REDIS_TEXT_TOKEN, row, text);
     redis_save_begin(work);
     redis_command(work, "HSET", "tokens", HF_NOTHING);
     hf_redis_word(command, hf_slice_of(row->token.id));

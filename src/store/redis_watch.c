@@ -66,7 +66,7 @@ hf_status redis_watch(hf_store *base, hf_watch **out, hf_error *err)
         return hf_fail_memory(err);
     it->base.ops = &redis_watch_ops;
     memcpy(it->self, store->self, sizeof it->self);
-    hf_status status = redis_conn_open(store, &it->redis, err);
+    hf_status status = redis_conn_open(store, &it->redis, NULL, err);
     if (status == HF_OK) {
         snprintf(channel, sizeof channel, "%swatch", store->prefix);
         hf_redis_queue(it->redis, "SUBSCRIBE", channel, NULL);
