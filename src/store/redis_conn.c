@@ -26,6 +26,7 @@ static hf_status redis_conn_refuse(const char *path, const char *why, const char
                    path, why, what);
 }
 
+/* HF_BUSY: the server still loads its data. */
 static hf_status redis_conn_check(const redis_store *store, const char *path,
                                   const hf_redis_facts *facts, hf_error *err)
 {
@@ -39,6 +40,8 @@ static hf_status redis_conn_check(const redis_store *store, const char *path,
                        "%s is part of a cluster: a store needs one master of its own.", path);
     if (strcmp(facts->role, "master") != 0 && strcmp(facts->role, "") != 0)
         return hf_fail(err, HF_UNAVAILABLE, "%s is a replica: name the master in the URL.", path);
+    if (facts->loading)
+        return hf_fail(err, HF_BUSY, "%s is still loading its data; try again in a moment.", path);
     if (store->relaxed)
         return HF_OK;
     if (strcmp(facts->policy, "noeviction") != 0)
