@@ -64,7 +64,7 @@ static void saver_turn(saver *it, hf_store *store)
         sleep_ms(2);
     } else {
         snprintf(it->problem, sizeof it->problem,
-                 "after version %lld, fence %lld: %s, version %lld, fence %lld: %s",
+                 "after version %lld, fence %lld: %s, version %lld, fence %lld: %.512s",
                  (long long)it->version, (long long)it->fence, hf_status_wire(status),
                  (long long)now.number, (long long)now.fence, err.message);
         atomic_store(&it->failed, true);
@@ -77,7 +77,7 @@ static void *saver_main(void *context)
     hf_store *store = NULL;
     hf_error err = {0};
     if (hf_store_open(it->url, &store, &err) != HF_OK) {
-        snprintf(it->problem, sizeof it->problem, "%s", err.message);
+        snprintf(it->problem, sizeof it->problem, "%.512s", err.message);
         atomic_store(&it->failed, true);
     }
     while (!atomic_load(&it->ends) && !atomic_load(&it->failed))
