@@ -219,6 +219,7 @@ static void redis_faults_late(int64_t idle_us)
 {
     enum { BEATS, TAKES, LEAVES, SAVES, COUNT };
     bench b = bench_open();
+    char url[HF_URL_MAX];
     hf_credentials who[COUNT];
     latecomer late[COUNT] = {
         [BEATS].op = {.kind = HF_OP_BEAT},
@@ -226,13 +227,15 @@ static void redis_faults_late(int64_t idle_us)
         [LEAVES].op = {.kind = HF_OP_RELEASE, ON("policy", "held")},
         [SAVES].op = {.kind = HF_OP_SAVE, ON("policy", "saved")},
     };
+    redis_server_url(server, "", 0, b.names, url);
+    for (int i = 0; i < COUNT; i++)
+        late[i].store = redis_faults_store(url); /* a new connection could not write either */
     for (int i = 0; i < COUNT; i++)
         who[i] = newcomer(b.direct, "late", idle_us);
     must(HF_OK, b.direct, ACQUIRE, BY(who[LEAVES]), ON("policy", "held"));
     must(HF_OK, b.direct, ACQUIRE, BY(who[SAVES]), ON("policy", "saved"));
     redis_server_ask(server, "client pause 100000 write");
     for (int i = 0; i < COUNT; i++) {
-        late[i].store = b.direct;
         late[i].op.session = &who[i];
         expect_int(pthread_create(&late[i].thread, NULL, latecomer_main, &late[i]), 0);
     }
@@ -247,6 +250,7 @@ static void redis_faults_late(int64_t idle_us)
                          answer->message);
         said dead = ASK(b.direct, BEAT, BY(who[i]));
         expect_status(HF_EXPIRED, dead.status, dead.message);
+        hf_store_close(late[i].store);
     }
     expect_int(holders(b.direct, "new") + holders(b.direct, "held"), 0);
     must(HF_NOT_FOUND, b.direct, VERSION, ON("policy", "saved"));
