@@ -555,7 +555,8 @@ static void redis_load_round(redis_work *work)
     for (redis_extra *extra = extras; extra != NULL && work->status == HF_OK; extra = extra->next)
         redis_load_take_extra(work, extra);
     redis_load_take_time(work);
-    redis_all_taken(work);
+    if (work->status == HF_OK) /* else the rest of the replies is still to come */
+        redis_all_taken(work);
     for (redis_extra *extra = extras; extra != NULL && work->status == HF_OK; extra = extra->next)
         redis_load_ask_more(work, extra);
 }
