@@ -328,7 +328,7 @@ static void *redis_load_was(redis_work *work, int64_t rev, int64_t expires_us)
     return was;
 }
 
-static void redis_load_check_schema(redis_work *work, hf_slice value)
+static void redis_load_check_schema(redis_work *work, hf_slice key, hf_slice value)
 {
     const char *path = hf_redis_path(work->conn->redis);
     if (hf_slice_equal(value, hf_slice_of(REDIS_SCHEMA)) || work->status != HF_OK ||
@@ -341,12 +341,12 @@ static void redis_load_check_schema(redis_work *work, hf_slice value)
             "its data. Locks that were held are not known any more; to begin anew, open the store "
             "again.",
             work->store->url.names, path);
-    else if (value.size < 100 && memcmp(value.at, "holdfast ", 9) == 0)
+    else if (value.size > 9 && value.size < 100 && memcmp(value.at, "holdfast ", 9) == 0)
         work->status = hf_fail(work->err, HF_UNAVAILABLE,
                                "The namespace %s on %s is of a newer version; upgrade holdfast.",
                                work->store->url.names, path);
     else
-        redis_fail_foreign(work, hf_slice_of("schema"));
+        redis_fail_foreign(work, key);
 }
 
 /* The first field of a value, its rev, with its tab. */
@@ -377,10 +377,12 @@ static void redis_load_value(redis_work *work, redis_row *read, hf_slice value)
     switch (read->kind) {
     case REDIS_SCHEMA_ROW:
         read->value = value;
-        redis_load_check_schema(work, value);
+        redis_load_check_schema(work, read->key, value);
         return;
     case REDIS_FLOOR:
         work->rows->fence_floor = redis_number_of(value);
+        if (value.size > 0 && work->rows->fence_floor == 0)
+            redis_fail_foreign(work, read->key);
         return;
     case REDIS_PLAIN:
         *(hf_slice *)read->row = read->value = value;
