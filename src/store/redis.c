@@ -307,12 +307,14 @@ static hf_status redis_store_begin(redis_store *store, bool make, hf_error *err)
     hf_status status = redis_take_ready(store, hf_seam.boot_us() + LOADING_US, &work.conn, err);
     if (status != HF_OK)
         return status;
-    redis_command(&work, make ? "SET" : "GET", "schema", HF_NOTHING);
-    if (make) {
+    redis_command(&work, "GET", "schema", HF_NOTHING); /* SET is refused when memory is full */
+    bool none = redis_call(&work, &reply) && reply.kind == HF_REDIS_NIL;
+    if (none && make) {
+        redis_command(&work, "SET", "schema", HF_NOTHING);
         hf_redis_word(&work.conn->command, hf_slice_of(REDIS_SCHEMA));
         hf_redis_word(&work.conn->command, hf_slice_of("NX"));
-    }
-    if (redis_call(&work, &reply) && !make && reply.kind == HF_REDIS_NIL)
+        redis_call(&work, &reply);
+    } else if (none)
         work.status = hf_fail(err, HF_NOT_FOUND, "There is no store of the namespace %s on %s.",
                               store->url.names, hf_redis_path(work.conn->redis));
     redis_conn_give(store, work.conn);
