@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The store on Redis: acquire-and-release pairs by one client, in batches, and by 32 threads, beside
- * what its documents say for a lock on one server, with hiredis: SET NX PX, then a script that
- * compares and deletes. What a lock takes of the server's memory; whether many locks make it dearer.
- */
+/* The store on Redis: acquire-and-release pairs by one client, in batches, and by 32 threads,
+ * beside what its documents say for a lock on one server, with hiredis: SET NX PX, then a script
+ * that compares and deletes. What a lock takes of the memory; whether many locks make it
+ * dearer. */
 #include "bench.h"
 
 #ifdef BENCH_HIREDIS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What can happen to a store on Redis: scripts are flushed, the server loads its data, answers never
- * come, connections die, a program is too late (V2 of store/redis.h), the clock is set, and two
- * holdfast servers stand on one Redis. */
+/* What can happen to a store on Redis: scripts are flushed, the server loads its data, answers
+ * never come, connections die, a program is too late (V2 of store/redis.h), the clock is set, and
+ * two holdfast servers stand on one Redis. */
 #include "database/shop.h"
 #include "faults/redis_server.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which stores can be watched; ending the connections of watches, as an administrator of the database may. */
+/* Which stores can be watched; ending the connections of watches, as an administrator of the
+ * database may. */
 #ifndef HF_TESTS_SUPPORT_WATCHES_H
 #define HF_TESTS_SUPPORT_WATCHES_H
 
