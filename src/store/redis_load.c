@@ -435,38 +435,6 @@ static const redis_fresh *redis_load_fresh(redis_work *work, hf_slice key)
     return NULL;
 }
 
-void redis_load_keep(redis_work *work, const hf_redis_reply *answer)
-{
-    enum { BEFORE = 3 }; /* seconds, microseconds, hidden */
-    hf_arena *arena = &work->conn->fresh;
-    hf_redis_reply part;
-    size_t count = 0, most = answer->count > BEFORE ? answer->count - BEFORE : 0;
-    work->fresh = NULL;
-    work->fresh_count = work->fresh_at = 0;
-    hf_arena_reset(arena);
-    if (!work->only_rows || work->hidden || most == 0)
-        return;
-    redis_fresh *all = hf_arena_alloc(arena, most * sizeof *all);
-    bool good = all != NULL;
-    for (const redis_row *read = work->reads; good && read != NULL; read = read->next) {
-        if (read->not_compared)
-            continue;
-        if (count == most) /* not what was sent */
-            return;
-        hf_redis_at(answer, BEFORE + count, &part);
-        redis_fresh *it = &all[count++];
-        it->there = part.kind == HF_REDIS_TEXT;
-        good = hf_arena_copy(arena, read->key, &it->key) &&
-               hf_arena_copy(arena, it->there ? part.text : hf_slice_of(" "), &it->value);
-    }
-    if (!good || count != most)
-        return;
-    work->fresh = all;
-    work->fresh_count = count;
-}
-
-/* ---- rounds ---- */
-
 static int64_t redis_load_time(const hf_redis_reply *list, size_t at)
 {
     hf_redis_reply seconds, micros;
@@ -474,6 +442,40 @@ static int64_t redis_load_time(const hf_redis_reply *list, size_t at)
     hf_redis_at(list, at + 1, &micros);
     return strtoll(seconds.text.at, NULL, 10) * 1000000 + strtoll(micros.text.at, NULL, 10);
 }
+
+void redis_load_keep(redis_work *work, const hf_redis_reply *answer)
+{
+    enum { FLOOR = 3, BEFORE }; /* seconds, microseconds, hidden, the floor */
+    hf_arena *arena = &work->conn->fresh;
+    hf_redis_reply part;
+    size_t count = 0, at = BEFORE;
+    work->fresh = NULL;
+    work->fresh_count = work->fresh_at = 0;
+    hf_arena_reset(arena);
+    if (!work->only_rows || work->hidden || answer->count <= BEFORE)
+        return;
+    redis_fresh *all = hf_arena_alloc(arena, (answer->count - FLOOR) * sizeof *all);
+    bool good = all != NULL;
+    for (const redis_row *read = work->reads; good && read != NULL; read = read->next) {
+        bool floor = read->kind == REDIS_FLOOR;
+        if (read->not_compared && !floor)
+            continue;
+        if (!floor && at == answer->count) /* not what was sent */
+            return;
+        hf_redis_at(answer, floor ? FLOOR : at++, &part);
+        redis_fresh *it = &all[count++];
+        it->there = part.kind == HF_REDIS_TEXT;
+        good = hf_arena_copy(arena, read->key, &it->key) &&
+               hf_arena_copy(arena, it->there ? part.text : hf_slice_of(" "), &it->value);
+    }
+    if (!good || at != answer->count)
+        return;
+    work->fresh = all;
+    work->fresh_count = count;
+    work->fresh_us = redis_load_time(answer, 0);
+}
+
+/* ---- rounds ---- */
 
 static void redis_load_take_time(redis_work *work)
 {

@@ -265,6 +265,33 @@ static void what_comes_after_the_bound_is_never_written(void **state)
     redis_faults_late(1500 * MILLISECOND);
 }
 
+/* V3: two saves were decided on the same row. The script that is refused answers it as it is now:
+ * the second is told that it is stale with no further round trip. */
+static void a_conflict_brings_the_rows_as_they_are(void **state)
+{
+    (void)state;
+    bench b = bench_open();
+    latecomer saves[2] = {{.store = b.direct}, {.store = b.through}};
+    size_t before = proxy_trips(b.proxy);
+    redis_server_ask(server, "client pause 100000 write");
+    for (int i = 0; i < 2; i++) {
+        saves[i].op =
+            (hf_op){.kind = HF_OP_SAVE, ON("policy", "1"), .user = "alice", .absent = true};
+        expect_int(pthread_create(&saves[i].thread, NULL, latecomer_main, &saves[i]), 0);
+        for (int j = 0; j < 2000 && !strstr(redis_server_ask(server, "info clients"),
+                                            i == 0 ? "blocked_clients:1" : "blocked_clients:2");
+             j++)
+            rest_ms(2); /* until its script waits */
+    }
+    redis_server_ask(server, "client unpause");
+    for (int i = 0; i < 2; i++) {
+        pthread_join(saves[i].thread, NULL);
+        expect_status(i == 0 ? HF_OK : HF_STALE, saves[i].answer.status, saves[i].answer.message);
+    }
+    expect_int(proxy_trips(b.proxy) - before, 2); /* loading, the script */
+    bench_close(&b);
+}
+
 /* ---- the clock ---- */
 
 static void redis_faults_set_clock(const char *path, int64_t by_us)
@@ -379,6 +406,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_never_comes_is_unsure_and_can_be_settled),
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(what_comes_after_the_bound_is_never_written),
+        cmocka_unit_test(a_conflict_brings_the_rows_as_they_are),
         cmocka_unit_test(fences_grow_and_sessions_end_however_the_clock_is_set),
         cmocka_unit_test(two_holdfast_servers_on_one_redis_are_one),
     };
