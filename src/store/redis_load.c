@@ -320,12 +320,12 @@ static void redis_load_take_extra(redis_work *work, redis_extra *extra)
 
 /* ---- values ---- */
 
-static void *redis_load_was(redis_work *work, int64_t rev, int64_t expires_us)
+static void *redis_load_was(redis_work *work, redis_was was)
 {
-    redis_was *was = redis_load_alloc(work, sizeof *was);
-    if (was != NULL)
-        *was = (redis_was){.rev = rev, .expires_us = expires_us};
-    return was;
+    redis_was *out = redis_load_alloc(work, sizeof *out);
+    if (out != NULL)
+        *out = was;
+    return out;
 }
 
 static void redis_load_check_schema(redis_work *work, hf_slice key, hf_slice value)
@@ -338,8 +338,7 @@ static void redis_load_check_schema(redis_work *work, hf_slice key, hf_slice val
         work->status = hf_fail(
             work->err, HF_UNAVAILABLE,
             "The keys of the namespace %s are gone from %s: it was emptied, or restarted without "
-            "its data. Locks that were held are not known any more; to begin anew, open the store "
-            "again.",
+            "its data. All locks are lost; to begin anew, open the store again.",
             work->store->url.names, path);
     else if (value.size > 9 && value.size < 100 && memcmp(value.at, "holdfast ", 9) == 0)
         work->status = hf_fail(work->err, HF_UNAVAILABLE,
@@ -406,14 +405,13 @@ static void redis_load_value(redis_work *work, redis_row *read, hf_slice value)
         good = redis_text_read(REDIS_TEXT_SESSION, session, &left) && left.size == 0;
         session->stored = session->present = true;
         read->value = redis_load_begin(value);
-        session->origin = redis_load_was(work, session->rev, session->expires_us);
+        session->origin = redis_load_was(
+            work, (redis_was){.rev = session->rev, .expires_us = session->expires_us});
     } else if (read->kind == REDIS_RESOURCE) {
         good = redis_read_resource(work->rows, resource, value, &read->value);
-        redis_was *was = resource->origin = redis_load_was(work, resource->rev, 0);
-        if (was != NULL) {
-            was->kept = redis_is_kept(resource);
-            was->asked = resource->requests != NULL;
-        }
+        resource->origin = redis_load_was(work, (redis_was){.rev = resource->rev,
+                                                            .kept = redis_is_kept(resource),
+                                                            .asked = resource->requests != NULL});
     }
     if (work->rows->failed)
         redis_fail_memory(work);
@@ -477,13 +475,6 @@ void redis_load_keep(redis_work *work, const hf_redis_reply *answer)
 
 /* ---- rounds ---- */
 
-static void redis_load_take_time(redis_work *work)
-{
-    hf_redis_reply reply;
-    if (redis_reply(work, &reply) && reply.count == 2)
-        work->now_us = hf_store_now(&work->store->base, redis_load_time(&reply, 0));
-}
-
 /* Takes from the last conflict what it answered; the others become words of an MGET. */
 static size_t redis_load_gather(redis_work *work)
 {
@@ -536,6 +527,7 @@ static void redis_load_ask_more(redis_work *work, const redis_extra *extra)
 /* One round trip, or none. */
 static void redis_load_round(redis_work *work)
 {
+    hf_redis_reply time;
     redis_row *from = work->next_read;
     redis_extra *extras = work->extras;
     size_t keys = redis_load_gather(work);
@@ -558,7 +550,8 @@ static void redis_load_round(redis_work *work)
         redis_load_take_values(work, from);
     for (redis_extra *extra = extras; extra != NULL && work->status == HF_OK; extra = extra->next)
         redis_load_take_extra(work, extra);
-    redis_load_take_time(work);
+    if (redis_reply(work, &time) && time.count == 2)
+        work->now_us = hf_store_now(&work->store->base, redis_load_time(&time, 0));
     if (work->status == HF_OK) /* else the rest of the replies is still to come */
         redis_all_taken(work);
     for (redis_extra *extra = extras; extra != NULL && work->status == HF_OK; extra = extra->next)
