@@ -103,6 +103,7 @@ void bench_calls(bench *b);
 void bench_commit(bench *b);
 void bench_wire(bench *b);
 void bench_servers(bench *b);
+void bench_redis_store(bench *b);
 void bench_saves(bench *b);
 void bench_http(bench *b);
 void bench_leases(bench *b);

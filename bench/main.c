@@ -158,7 +158,7 @@ static void usage(FILE *out)
             "  --only NAME  figures with NAME in their name: pairs scale memory beat read call "
             "wire saves http, "
             "pairs/256,\n"
-            "               postgres mariadb, postgres/32-clients ...\n"
+            "               postgres mariadb redis, postgres/32-clients ...\n"
             "  --json FILE  write every round there\n"
             "  --dir DIR    a private folder is made in it and removed at the end ($TMPDIR, else "
             "beside "
@@ -278,6 +278,7 @@ int main(int argc, char **argv)
     bench_scale(&run);
     bench_wire(&run);
     bench_servers(&run);
+    bench_redis_store(&run);
     bench_saves(&run);
     bench_http(&run);
     bench_leases(&run);

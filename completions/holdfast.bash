@@ -64,7 +64,7 @@ _holdfast_values() {
         --metrics) echo 'http:// https://' ;;
         --log-level) echo 'error warning info debug' ;;
         --*-timeout | --keep-events | --keep-forced | --sweep-interval) echo '10s 30s 5m 1h 90d' ;;
-        --store) echo 'memory: sqlite: postgres:// mysql:// http:// https://' ;;
+        --store) echo 'memory: sqlite: postgres:// mysql:// redis:// rediss:// redis+unix:// http:// https://' ;;
     esac
 }
 
@@ -139,7 +139,7 @@ _holdfast() {
             'guard '* | probe) words='sqlite: postgres:// mysql://' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
                 token run sweep events watch top backup restore install uninstall guard probe advise plan audit serve' ;;
-            install | uninstall) words='sqlite: postgres:// mysql://' ;;
+            install | uninstall) words='sqlite: postgres:// mysql:// redis:// rediss:// redis+unix://' ;;
             plan | audit | backup | restore) _holdfast_files -f && return ;;
         esac
     fi

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Notification that someone else has changed something, where the store supports it (PostgreSQL). A
- * notification may get lost, and not every change sends one, so it only shortens the delay: a
- * program that follows events must also poll now and then. */
+/* Notification that someone else has changed something, where the store supports it (PostgreSQL,
+ * Redis). A notification may get lost, and not every change sends one, so it only shortens the
+ * delay: a program that follows events must also poll now and then. */
 #ifndef HOLDFAST_WATCH_H
 #define HOLDFAST_WATCH_H
 
@@ -23,8 +23,8 @@ HF_API int hf_watch_fd(const hf_watch *watch);
  * hf_watch_tell too: what arrived during that call does not make the descriptor readable. */
 HF_API HF_MUST_USE hf_status hf_watch_heard(hf_watch *watch, bool *out, hf_error *err);
 
-/* Notifies all other watches of the same tables. Combine notifications that would follow each other
- * quickly into one. */
+/* Notifies all other watches of the same tables. On Redis every change does that by itself, and
+ * this does nothing. Combine notifications that would follow each other quickly into one. */
 HF_API HF_MUST_USE hf_status hf_watch_tell(hf_watch *watch, hf_error *err);
 
 /* Accepts NULL. */

@@ -9,7 +9,7 @@
 --       number of events, the events
 --       commands: number of words, the words; and so on
 --
--- Answers 1, or, if a row has changed or it is too late, {seconds, microseconds, hidden, values of the rows}: hidden is 1
+-- Answers 1, or, if a row has changed or it is too late, {seconds, microseconds, hidden, floor, values of the rows}: hidden is 1
 -- if a key that should not exist does, and is no string.
 local call = redis.call
 local MOST = 1000 -- values on Lua's stack at once; there is room for 7,999
@@ -43,8 +43,8 @@ for from = 1, #missing, MOST do
 end
 local now = call('TIME')
 if changed or (deadline > 0 and now[1] * 1000000 + now[2] >= deadline) then
-  local answer = {now[1], now[2], hidden}
-  for i = 1, count do answer[i + 3] = values[i] end
+  local answer = {now[1], now[2], hidden, call('GET', prefix .. 'floor')}
+  for i = 1, count do answer[i + 4] = values[i] end
   return answer
 end
 at = at + 2 * count

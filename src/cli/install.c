@@ -63,6 +63,9 @@ static void install_say(bool removed, const char *place, const char *names, cons
     if (strncmp(place, "postgres", 8) == 0)
         printf("%s schema %s of %s.", removed ? "Removed holdfast from" : "Installed holdfast in",
                names, place);
+    else if (strncmp(place, "redis", 5) == 0)
+        printf("%s %s:* %s %s.", removed ? "Removed holdfast's keys" : "Installed holdfast as keys",
+               names, removed ? "from" : "in", place);
     else
         printf("%s %s_... %s %s.", removed ? "Removed holdfast's tables" : "Installed holdfast as",
                names, removed ? "from" : "in", place);

@@ -84,6 +84,7 @@ typedef struct hf_redis_facts {
     char version[32], role[16], cluster[8], aof[8], policy[32]; /* by INFO */
     char sync[16], rewrite[8]; /* by CONFIG: appendfsync, no-appendfsync-on-rewrite */
     bool config_denied;        /* CONFIG is forbidden, or not there */
+    bool loading;              /* it reads its data: until then it says that it has no file */
 } hf_redis_facts;
 
 hf_status hf_redis_learn(hf_redis *redis, hf_redis_facts *out, hf_error *err);

@@ -261,6 +261,11 @@ static hf_status redis_log_in_by(hf_redis *redis, const char *what, hf_error *er
     hf_status status = hf_redis_send(redis, err);
     if (status == HF_OK)
         status = hf_redis_read(redis, &reply, err);
+    if (status == HF_OK && reply.kind == HF_REDIS_ERROR && strncmp(reply.text.at, "NOAUTH", 6) == 0)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s wants a password: put it into the URL, into a file (password_file=PATH) "
+                       "or into REDISCLI_AUTH.",
+                       redis->path);
     if (status == HF_OK && reply.kind == HF_REDIS_ERROR)
         return hf_fail(err, HF_UNAVAILABLE, "%s refused %s: %.*s.", redis->path, what,
                        (int)(reply.text.size < 200 ? reply.text.size : 200), reply.text.at);

@@ -54,6 +54,9 @@ hf_status hf_redis_learn(hf_redis *redis, hf_redis_facts *out, hf_error *err)
             hf_fail(err, HF_UNAVAILABLE, "%s does not answer INFO: %.*s.", hf_redis_path(redis),
                     (int)(reply.text.size < 200 ? reply.text.size : 200), reply.text.at);
     if (status == HF_OK) {
+        char loading[8];
+        redis_facts_find(reply.text, "loading", loading, sizeof loading);
+        out->loading = strcmp(loading, "1") == 0;
         redis_facts_find(reply.text, "redis_version", out->version, sizeof out->version);
         redis_facts_find(reply.text, "role", out->role, sizeof out->role);
         redis_facts_find(reply.text, "cluster_enabled", out->cluster, sizeof out->cluster);

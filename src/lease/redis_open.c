@@ -62,6 +62,9 @@ hf_status redis_judge(redis_backend *it, hf_redis *redis, hf_error *err)
     hf_status status = hf_redis_learn(redis, &facts, err);
     if (status != HF_OK)
         return status;
+    if (facts.loading)
+        return hf_fail(err, HF_UNAVAILABLE, "%s is still loading its data; try again in a moment.",
+                       path);
     if (strcmp(facts.role, "master") != 0)
         return hf_fail(err, HF_INVALID, "%s is a replica: name the master in the URL.", path);
     if (strcmp(facts.cluster, "1") == 0)

@@ -307,12 +307,14 @@ static hf_status redis_store_begin(redis_store *store, bool make, hf_error *err)
     hf_status status = redis_take_ready(store, hf_seam.boot_us() + LOADING_US, &work.conn, err);
     if (status != HF_OK)
         return status;
-    redis_command(&work, make ? "SET" : "GET", "schema", HF_NOTHING);
-    if (make) {
+    redis_command(&work, "GET", "schema", HF_NOTHING); /* SET is refused when memory is full */
+    bool none = redis_call(&work, &reply) && reply.kind == HF_REDIS_NIL;
+    if (none && make) {
+        redis_command(&work, "SET", "schema", HF_NOTHING);
         hf_redis_word(&work.conn->command, hf_slice_of(REDIS_SCHEMA));
         hf_redis_word(&work.conn->command, hf_slice_of("NX"));
-    }
-    if (redis_call(&work, &reply) && !make && reply.kind == HF_REDIS_NIL)
+        redis_call(&work, &reply);
+    } else if (none)
         work.status = hf_fail(err, HF_NOT_FOUND, "There is no store of the namespace %s on %s.",
                               store->url.names, hf_redis_path(work.conn->redis));
     redis_conn_give(store, work.conn);
@@ -389,12 +391,13 @@ static hf_status redis_store_backup(hf_store *base, const char *path, hf_error *
 static hf_status redis_remove_keys(redis_store *store, hf_error *err)
 {
     redis_work work = {.store = store, .err = err};
-    char at[32] = "0", pattern[sizeof store->prefix + 2];
+    char at[32] = "0", pattern[sizeof store->prefix + 2], leases[sizeof store->prefix + 6];
     hf_redis_reply reply, cursor, keys, key;
     hf_status status = redis_conn_take(store, &work.conn, err);
     if (status != HF_OK)
         return status;
     snprintf(pattern, sizeof pattern, "%s*", store->prefix);
+    snprintf(leases, sizeof leases, "%slease:", store->prefix); /* they may be of the same name */
     do {
         hf_redis_words *command = &work.conn->command;
         hf_redis_queue(work.conn->redis, "SCAN", at, "MATCH", pattern, "COUNT", "1000", NULL);
@@ -407,9 +410,10 @@ static hf_status redis_remove_keys(redis_store *store, hf_error *err)
         hf_redis_word(command, hf_slice_of("UNLINK"));
         for (size_t i = 0; i < keys.count; i++) {
             hf_redis_at(&keys, i, &key);
-            hf_redis_word(command, key.text);
+            if (!redis_begins(key.text, leases))
+                hf_redis_word(command, key.text);
         }
-        if (keys.count == 0)
+        if (command->count == 1)
             continue;
         hf_redis_queue_words(work.conn->redis, command);
         if (!redis_flush(&work) || !redis_reply(&work, &reply))

@@ -26,6 +26,7 @@ static hf_status redis_conn_refuse(const char *path, const char *why, const char
                    path, why, what);
 }
 
+/* HF_BUSY: the server still loads its data. */
 static hf_status redis_conn_check(const redis_store *store, const char *path,
                                   const hf_redis_facts *facts, hf_error *err)
 {
@@ -39,6 +40,8 @@ static hf_status redis_conn_check(const redis_store *store, const char *path,
                        "%s is part of a cluster: a store needs one master of its own.", path);
     if (strcmp(facts->role, "master") != 0 && strcmp(facts->role, "") != 0)
         return hf_fail(err, HF_UNAVAILABLE, "%s is a replica: name the master in the URL.", path);
+    if (facts->loading)
+        return hf_fail(err, HF_BUSY, "%s is still loading its data; try again in a moment.", path);
     if (store->relaxed)
         return HF_OK;
     if (strcmp(facts->policy, "noeviction") != 0)
@@ -89,7 +92,18 @@ static void redis_conn_grade(redis_store *store, const hf_redis_facts *facts)
     pthread_mutex_unlock(&store->mutex);
 }
 
-/* Runs every command that the script may run. HF_BUSY: the server still loads its data. */
+static hf_status redis_conn_denied(const redis_store *store, const hf_redis *redis, hf_slice text,
+                                   hf_error *err)
+{
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "The account may not do what the store needs on %s: %.*s. Allow it with ACL "
+                   "SETUSER: +@read +@write +@scripting +@connection +info +config|get +time +wait "
+                   "+publish +subscribe ~%s* &%s*",
+                   hf_redis_path(redis), (int)(text.size < 200 ? text.size : 200), text.at,
+                   store->prefix, store->prefix);
+}
+
+/* Runs every command that the store may run. HF_BUSY: the server still loads its data. */
 static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_error *err)
 {
     hf_redis_reply reply;
@@ -105,12 +119,8 @@ static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_
                        hf_redis_path(redis));
     if (strncmp(reply.text.at, "OOM", 3) == 0)
         return HF_OK; /* releasing still works */
-    if (strncmp(reply.text.at, "NOPERM", 6) == 0 || strstr(reply.text.at, "ACL") != NULL)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "The account may not do what the store needs on %s: %.*s. Allow it with ACL "
-                       "SETUSER: +@read +@write +@scripting +@connection +info +config|get +wait "
-                       "+publish +subscribe ~%s* &%s*.",
-                       hf_redis_path(redis), size, reply.text.at, store->prefix, store->prefix);
+    if (strncmp(reply.text.at, "NOPERM", 6) == 0 || strncmp(reply.text.at, "DENIED", 6) == 0)
+        return redis_conn_denied(store, redis, reply.text, err);
     return hf_fail(err, HF_UNAVAILABLE, "%s refused to write: %.*s.", hf_redis_path(redis), size,
                    reply.text.at);
 }
@@ -131,20 +141,23 @@ static hf_status redis_conn_judge(redis_store *store, hf_redis *redis, hf_error 
 /* ---- opening ---- */
 
 /* Loads the script; its name is that of its text, the same on every server. */
-static hf_status redis_conn_load(hf_redis *redis, char *script, hf_error *err)
+static hf_status redis_conn_load(const redis_store *store, hf_redis *redis, char *script,
+                                 hf_error *err)
 {
     hf_redis_reply reply;
+    hf_redis_queue(redis, "EVALSHA", "none", "0", NULL); /* whether that is allowed */
     hf_redis_queue(redis, "SCRIPT", "LOAD", redis_store_commit, NULL);
     hf_status status = hf_redis_send(redis, err);
+    if (status == HF_OK)
+        status = hf_redis_read(redis, &reply, err);
+    if (status == HF_OK && strncmp(reply.text.at, "NOPERM", 6) == 0)
+        return redis_conn_denied(store, redis, reply.text, err);
     if (status == HF_OK)
         status = hf_redis_read(redis, &reply, err);
     if (status != HF_OK)
         return status;
     if (reply.kind != HF_REDIS_TEXT || reply.text.size != REDIS_SHA1_SIZE - 1)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "%s takes no scripts: %.*s. The store needs SCRIPT LOAD and EVALSHA.",
-                       hf_redis_path(redis), (int)(reply.text.size < 200 ? reply.text.size : 200),
-                       reply.text.at);
+        return redis_conn_denied(store, redis, reply.text, err);
     memcpy(script, reply.text.at, REDIS_SHA1_SIZE);
     return HF_OK;
 }
@@ -155,7 +168,7 @@ hf_status redis_conn_open(redis_store *store, hf_redis **out, char *script, hf_e
     if (status == HF_OK)
         status = redis_conn_judge(store, *out, err);
     if (status == HF_OK && script != NULL)
-        status = redis_conn_load(*out, script, err);
+        status = redis_conn_load(store, *out, script, err);
     if (status != HF_OK) {
         hf_redis_close(*out);
         *out = NULL;

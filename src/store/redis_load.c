@@ -320,15 +320,15 @@ static void redis_load_take_extra(redis_work *work, redis_extra *extra)
 
 /* ---- values ---- */
 
-static void *redis_load_was(redis_work *work, int64_t rev, int64_t expires_us)
+static void *redis_load_was(redis_work *work, redis_was was)
 {
-    redis_was *was = redis_load_alloc(work, sizeof *was);
-    if (was != NULL)
-        *was = (redis_was){.rev = rev, .expires_us = expires_us};
-    return was;
+    redis_was *out = redis_load_alloc(work, sizeof *out);
+    if (out != NULL)
+        *out = was;
+    return out;
 }
 
-static void redis_load_check_schema(redis_work *work, hf_slice value)
+static void redis_load_check_schema(redis_work *work, hf_slice key, hf_slice value)
 {
     const char *path = hf_redis_path(work->conn->redis);
     if (hf_slice_equal(value, hf_slice_of(REDIS_SCHEMA)) || work->status != HF_OK ||
@@ -338,15 +338,14 @@ static void redis_load_check_schema(redis_work *work, hf_slice value)
         work->status = hf_fail(
             work->err, HF_UNAVAILABLE,
             "The keys of the namespace %s are gone from %s: it was emptied, or restarted without "
-            "its data. Locks that were held are not known any more; to begin anew, open the store "
-            "again.",
+            "its data. All locks are lost; to begin anew, open the store again.",
             work->store->url.names, path);
-    else if (value.size < 100 && memcmp(value.at, "holdfast ", 9) == 0)
+    else if (value.size > 9 && value.size < 100 && memcmp(value.at, "holdfast ", 9) == 0)
         work->status = hf_fail(work->err, HF_UNAVAILABLE,
                                "The namespace %s on %s is of a newer version; upgrade holdfast.",
                                work->store->url.names, path);
     else
-        redis_fail_foreign(work, hf_slice_of("schema"));
+        redis_fail_foreign(work, key);
 }
 
 /* The first field of a value, its rev, with its tab. */
@@ -377,10 +376,12 @@ static void redis_load_value(redis_work *work, redis_row *read, hf_slice value)
     switch (read->kind) {
     case REDIS_SCHEMA_ROW:
         read->value = value;
-        redis_load_check_schema(work, value);
+        redis_load_check_schema(work, read->key, value);
         return;
     case REDIS_FLOOR:
         work->rows->fence_floor = redis_number_of(value);
+        if (value.size > 0 && work->rows->fence_floor == 0)
+            redis_fail_foreign(work, read->key);
         return;
     case REDIS_PLAIN:
         *(hf_slice *)read->row = read->value = value;
@@ -404,14 +405,13 @@ static void redis_load_value(redis_work *work, redis_row *read, hf_slice value)
         good = redis_text_read(REDIS_TEXT_SESSION, session, &left) && left.size == 0;
         session->stored = session->present = true;
         read->value = redis_load_begin(value);
-        session->origin = redis_load_was(work, session->rev, session->expires_us);
+        session->origin = redis_load_was(
+            work, (redis_was){.rev = session->rev, .expires_us = session->expires_us});
     } else if (read->kind == REDIS_RESOURCE) {
         good = redis_read_resource(work->rows, resource, value, &read->value);
-        redis_was *was = resource->origin = redis_load_was(work, resource->rev, 0);
-        if (was != NULL) {
-            was->kept = redis_is_kept(resource);
-            was->asked = resource->requests != NULL;
-        }
+        resource->origin = redis_load_was(work, (redis_was){.rev = resource->rev,
+                                                            .kept = redis_is_kept(resource),
+                                                            .asked = resource->requests != NULL});
     }
     if (work->rows->failed)
         redis_fail_memory(work);
@@ -433,38 +433,6 @@ static const redis_fresh *redis_load_fresh(redis_work *work, hf_slice key)
     return NULL;
 }
 
-void redis_load_keep(redis_work *work, const hf_redis_reply *answer)
-{
-    enum { BEFORE = 3 }; /* seconds, microseconds, hidden */
-    hf_arena *arena = &work->conn->fresh;
-    hf_redis_reply part;
-    size_t count = 0, most = answer->count > BEFORE ? answer->count - BEFORE : 0;
-    work->fresh = NULL;
-    work->fresh_count = work->fresh_at = 0;
-    hf_arena_reset(arena);
-    if (!work->only_rows || work->hidden || most == 0)
-        return;
-    redis_fresh *all = hf_arena_alloc(arena, most * sizeof *all);
-    bool good = all != NULL;
-    for (const redis_row *read = work->reads; good && read != NULL; read = read->next) {
-        if (read->not_compared)
-            continue;
-        if (count == most) /* not what was sent */
-            return;
-        hf_redis_at(answer, BEFORE + count, &part);
-        redis_fresh *it = &all[count++];
-        it->there = part.kind == HF_REDIS_TEXT;
-        good = hf_arena_copy(arena, read->key, &it->key) &&
-               hf_arena_copy(arena, it->there ? part.text : hf_slice_of(" "), &it->value);
-    }
-    if (!good || count != most)
-        return;
-    work->fresh = all;
-    work->fresh_count = count;
-}
-
-/* ---- rounds ---- */
-
 static int64_t redis_load_time(const hf_redis_reply *list, size_t at)
 {
     hf_redis_reply seconds, micros;
@@ -473,12 +441,39 @@ static int64_t redis_load_time(const hf_redis_reply *list, size_t at)
     return strtoll(seconds.text.at, NULL, 10) * 1000000 + strtoll(micros.text.at, NULL, 10);
 }
 
-static void redis_load_take_time(redis_work *work)
+void redis_load_keep(redis_work *work, const hf_redis_reply *answer)
 {
-    hf_redis_reply reply;
-    if (redis_reply(work, &reply) && reply.count == 2)
-        work->now_us = hf_store_now(&work->store->base, redis_load_time(&reply, 0));
+    enum { FLOOR = 3, BEFORE }; /* seconds, microseconds, hidden, the floor */
+    hf_arena *arena = &work->conn->fresh;
+    hf_redis_reply part;
+    size_t count = 0, at = BEFORE;
+    work->fresh = NULL;
+    work->fresh_count = work->fresh_at = 0;
+    hf_arena_reset(arena);
+    if (!work->only_rows || work->hidden || answer->count <= BEFORE)
+        return;
+    redis_fresh *all = hf_arena_alloc(arena, (answer->count - FLOOR) * sizeof *all);
+    bool good = all != NULL;
+    for (const redis_row *read = work->reads; good && read != NULL; read = read->next) {
+        bool floor = read->kind == REDIS_FLOOR;
+        if (read->not_compared && !floor)
+            continue;
+        if (!floor && at == answer->count) /* not what was sent */
+            return;
+        hf_redis_at(answer, floor ? FLOOR : at++, &part);
+        redis_fresh *it = &all[count++];
+        it->there = part.kind == HF_REDIS_TEXT;
+        good = hf_arena_copy(arena, read->key, &it->key) &&
+               hf_arena_copy(arena, it->there ? part.text : hf_slice_of(" "), &it->value);
+    }
+    if (!good || at != answer->count)
+        return;
+    work->fresh = all;
+    work->fresh_count = count;
+    work->fresh_us = redis_load_time(answer, 0);
 }
+
+/* ---- rounds ---- */
 
 /* Takes from the last conflict what it answered; the others become words of an MGET. */
 static size_t redis_load_gather(redis_work *work)
@@ -532,6 +527,7 @@ static void redis_load_ask_more(redis_work *work, const redis_extra *extra)
 /* One round trip, or none. */
 static void redis_load_round(redis_work *work)
 {
+    hf_redis_reply time;
     redis_row *from = work->next_read;
     redis_extra *extras = work->extras;
     size_t keys = redis_load_gather(work);
@@ -554,8 +550,10 @@ static void redis_load_round(redis_work *work)
         redis_load_take_values(work, from);
     for (redis_extra *extra = extras; extra != NULL && work->status == HF_OK; extra = extra->next)
         redis_load_take_extra(work, extra);
-    redis_load_take_time(work);
-    redis_all_taken(work);
+    if (redis_reply(work, &time) && time.count == 2)
+        work->now_us = hf_store_now(&work->store->base, redis_load_time(&time, 0));
+    if (work->status == HF_OK) /* else the rest of the replies is still to come */
+        redis_all_taken(work);
     for (redis_extra *extra = extras; extra != NULL && work->status == HF_OK; extra = extra->next)
         redis_load_ask_more(work, extra);
 }

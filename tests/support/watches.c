@@ -7,6 +7,12 @@
 #include <support/check.h>
 #include <support/watches.h>
 
+bool can_watch(const test_store *at)
+{
+    return strncmp(at->url, "redis", 5) == 0 ||
+           (strncmp(at->url, "postgres", 8) == 0 && strstr(at->url, "pooler=") == NULL);
+}
+
 int end_watches(const test_store *at, const char *url)
 {
     char sql[512];

@@ -772,7 +772,7 @@ ON_EVERY_PLACE(a_nudge_is_enough_and_other_servers_hear_of_it_where_they_can)
     work_on(h.stores[0], &alice, "policy", "1");
     feed_nudge(h.feeds[0]);
     hall_until(&h, own.count == 2);
-    if (strncmp(at->url, "postgres", 8) == 0 && strstr(at->url, "pooler=") == NULL) {
+    if (can_watch(at)) {
         hall_until(&h, feed_stats_of(h.feeds[0]).watching);
         ear_listen(&others, h.feeds[1], NULL, -1);
         hall_until(&h, others.beats > 0 && feed_stats_of(h.feeds[1]).watching);
@@ -819,11 +819,13 @@ ON_EVERY_PLACE(what_happens_while_a_watch_is_lost_is_found)
 {
     hall h;
     ear e = {0};
+    if (strncmp(at->url, "redis", 5) == 0)
+        return; /* faults/redis: a shared server does not tell whose a connection is */
     hall_open(&h, at, 1, (feed_settings){.poll_us = 50000});
     hf_credentials alice = person_on(h.stores[0], "alice");
     ear_listen(&e, h.feeds[0], NULL, -1);
     hall_until(&h, e.beats > 0);
-    bool watches = strncmp(at->url, "postgres", 8) == 0 && strstr(at->url, "pooler=") == NULL;
+    bool watches = can_watch(at);
     hall_until(&h, feed_stats_of(h.feeds[0]).watching == watches);
     expect_int(end_watches(at, h.url), watches);
     hall_until(&h, !feed_stats_of(h.feeds[0]).watching);
