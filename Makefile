@@ -47,11 +47,12 @@ coverage:               ## how much of src the quick tests run, folder by folder
 
 bench: build            ## print a table of speeds, write build/bench.json
 	@tools/install-deps build test bench
-	@ninja -C $(BUILD) bench/hf-bench bench/hf-evhttp-base bench/hf-http-base
+	@ninja -C $(BUILD) bench/hf-bench bench/hf-evhttp-base bench/hf-http-base bench/bench-records
 	@urls=$$(tools/servers start $(BUILD)/bench-servers --large --while $$$$ postgres mariadb redis etcd); \
 	env $$urls $(BUILD)/bench/hf-bench --json $(BUILD)/bench.json; code=$$?; \
 	for guards in '' "$$urls"; do env $$guards HOLDFAST=$(BUILD)/holdfast HF_SOURCE_ROOT=. bench/guards.py || code=1; done; \
 	HOLDFAST=$(BUILD)/holdfast HF_SOURCE_ROOT=. bench/audit.py || code=1; \
+	env $$urls HOLDFAST_MODULES=$(abspath $(BUILD)) BUILD=$(BUILD) bench/records.py || code=1; \
 	tools/servers stop $(BUILD)/bench-servers; exit $$code
 
 web:                    ## bundle web/dashboard.js and web/edit-lock.js from their folders; both are committed

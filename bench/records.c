@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Load, change and commit of one record, beside the same in prepared SQL by hand, in turns in one
  * run: what the unit of work costs. Prints one line a database.
- *   bench-records sqlite:PATH | postgres://... [ROUNDS] */
+ *   bench-records sqlite:PATH | postgres://... [ROUNDS]
+ * Or by several clients on the table that is there, for bench/records.py: says that it is ready,
+ * and after each line that it reads how many were saved in that time.
+ *   bench-records URL --clients N SECONDS */
 #include <holdfast/holdfast.h>
 #include <libpq-fe.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RECORDS_TURN = 200, RECORDS_ROWS = 1000 };
+enum { RECORDS_TURN = 200, RECORDS_ROWS = 1000, RECORDS_CLIENTS = 16 };
 
 static const hf_table records_tables[] = {{.name = "bench_customer", .version = "version"}};
 
@@ -86,7 +90,8 @@ static void records_open_hand(records_hand *hand, const char *url)
     PQclear(PQprepare(hand->server, "save", records_save_sql, 3, (Oid[]){23, 23, 23}));
 }
 
-static bool records_by_hand_file(records_hand *hand, int id)
+/* A function of its own, so that a profile tells it from the other way. */
+__attribute__((noinline)) static bool records_by_hand_file(records_hand *hand, int id)
 {
     sqlite3_bind_int(hand->load, 1, id);
     if (sqlite3_step(hand->load) != SQLITE_ROW)
@@ -121,7 +126,7 @@ static bool records_by_hand_server(records_hand *hand, int id)
 
 /* ---- by records ---- */
 
-static bool records_by_unit(hf_tables *tables, int id)
+__attribute__((noinline)) static bool records_by_unit(hf_tables *tables, int id)
 {
     char name[32];
     hf_unit *unit = NULL;
@@ -166,15 +171,79 @@ static int64_t records_by_bulk(records_hand *hand, hf_tables *tables)
     return records_now() - began;
 }
 
+/* ---- several clients ---- */
+
+typedef struct records_client {
+    hf_tables *tables;
+    int first, last; /* records of its own */
+    int64_t until_us, done;
+    bool good;
+} records_client;
+
+static void *records_client_run(void *context)
+{
+    records_client *it = context;
+    int id = it->first;
+    for (it->good = true; it->good && records_now() < it->until_us; it->done += it->good) {
+        it->good = records_by_unit(it->tables, id);
+        id = id < it->last ? id + 1 : it->first;
+    }
+    return NULL;
+}
+
+/* One round: how many were saved; -1: one failed. */
+static int64_t records_round(hf_tables *tables, int count, double seconds)
+{
+    records_client clients[RECORDS_CLIENTS] = {0};
+    pthread_t threads[RECORDS_CLIENTS];
+    int64_t done = 0, until = records_now() + (int64_t)(seconds * 1e6);
+    bool good = true;
+    for (int i = 0; i < count; i++) {
+        int share = RECORDS_ROWS / count;
+        clients[i] = (records_client){tables, i * share + 1, (i + 1) * share, until, 0, false};
+        if (pthread_create(&threads[i], NULL, records_client_run, &clients[i]) != 0)
+            records_die("A thread can't be started.");
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+        done += clients[i].done;
+        good = good && clients[i].good;
+    }
+    return good ? done : -1;
+}
+
+static int records_clients(const char *url, int count, double seconds)
+{
+    hf_tables *tables = NULL;
+    hf_error err;
+    char line[8];
+    int64_t done = 0;
+    if (count < 1 || count > RECORDS_CLIENTS)
+        records_die("There are 1 to 16 clients.");
+    if (hf_tables_open(url, records_tables, 1, NULL, &tables, &err) != HF_OK)
+        records_die(err.message);
+    puts("ready");
+    fflush(stdout);
+    while (done >= 0 && fgets(line, sizeof line, stdin) != NULL) {
+        done = records_round(tables, count, seconds);
+        printf("%lld\n", (long long)done);
+        fflush(stdout);
+    }
+    hf_tables_close(tables);
+    return done >= 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 5 && strcmp(argv[2], "--clients") == 0)
+        return records_clients(argv[1], (int)strtol(argv[3], NULL, 10), strtod(argv[4], NULL));
     records_hand hand = {0};
     hf_tables *tables = NULL;
     hf_error err;
     int64_t spent[2] = {0};
     int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 20, id = 0;
     if (argc < 2)
-        records_die("bench-records URL [ROUNDS]");
+        records_die("bench-records URL [ROUNDS], or URL --clients N SECONDS");
     records_open_hand(&hand, argv[1]);
     if (hf_tables_open(argv[1], records_tables, 1, NULL, &tables, &err) != HF_OK)
         records_die(err.message);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The commands: what can be asked of the application, one function each. A command answers by
- * filling the request. HF_OK: its transaction is committed; anything else: it is rolled back, and
- * if the command has not answered the front controller tells err. */
+ * filling the request. If it fails and has not answered, the front controller tells err. */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
@@ -26,8 +25,7 @@ command_process command_demo, command_policy, command_style, command_script;
 /* Begins a work for the signed-in person, in the place of an older one on the same customer. */
 hf_status begin_work(request *r, int64_t number, work **out, hf_error *err);
 
-/* Ends a work, with the transaction. */
-hf_status end_work(request *r, work *it, hf_error *err);
+void end_work(request *r, work *it);
 
 /* The opening tag of <edit-lock> for a work that a page shows, up to its attributes: its slots are
  * in lock.html. */

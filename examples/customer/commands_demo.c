@@ -43,10 +43,8 @@ static const char *demo_try(hf_policy policy)
 
 hf_status command_demo(request *r, hf_error *err)
 {
-    hf_policy now;
-    hf_status status = registry_policy(&r->app->records, &now, err);
-    if (status != HF_OK)
-        return status;
+    (void)err;
+    hf_policy now = r->app->records.policy;
     if (!r->app->demo || r->app->people_count < 2) {
         snprintf(r->location, sizeof r->location, "/%s/", r->app->people[0].user);
         r->status = 303;

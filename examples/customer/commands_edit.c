@@ -32,17 +32,11 @@ static void edit_fields(struct evbuffer *out, const customer *it, int begin, int
     }
 }
 
-static void edit_numbers(const work *it, int64_t version, char out[2][32])
-{
-    snprintf(out[0], 32, "%lld", (long long)version);
-    snprintf(out[1], 32, "%lld", it != NULL ? (long long)it->lock.fence : 0);
-}
-
 /* its_work NULL: of a new customer. `why`: what is wrong with what was typed, or NULL. */
 static void edit_page(request *r, const work *its_work, const customer *it, struct evbuffer *lock,
                       struct evbuffer *notice, const char *why)
 {
-    char id[32], numbers[2][32], action[LINE_MAX_SIZE];
+    char id[32], version[32], action[LINE_MAX_SIZE];
     bool fresh = its_work == NULL;
     struct evbuffer *main = evbuffer_new(), *root = evbuffer_new(), *addresses[ADDRESS_KINDS];
     edit_fields(root, it, 0, ROOT_FIELDS);
@@ -51,7 +45,7 @@ static void edit_page(request *r, const work *its_work, const customer *it, stru
         edit_fields(addresses[kind], it, address_begin(kind), address_begin(kind) + ADDRESS_PARTS);
     }
     snprintf(id, sizeof id, "%lld", (long long)it->id);
-    edit_numbers(its_work, it->version, numbers);
+    snprintf(version, sizeof version, "%lld", (long long)it->version);
     snprintf(action, sizeof action, "/%s/customers%s%s", r->person->user, fresh ? "" : "/",
              fresh ? "" : id);
     page_fill(main, pages_edit,
@@ -63,12 +57,12 @@ static void edit_page(request *r, const work *its_work, const customer *it, stru
                     {"action", action, NULL}, {"csrf", r->session->csrf, NULL},
                     {"work", fresh ? "" : its_work->name, NULL},
                     {"session", fresh ? "" : hf_session_id(its_work->session), NULL},
-                    {"version", numbers[0], NULL}, {"fence", numbers[1], NULL},
-                    {"root", NULL, root}, {"billing", NULL, addresses[0]},
-                    {"delivery", NULL, addresses[1]}, {"visit", NULL, addresses[2]},
-                    {"lock", NULL, lock}, {"end", fresh ? "div" : "edit-lock", NULL},
-                    {"notice", NULL, notice}, {"disabled", notice != NULL ? "disabled" : "", NULL},
-                    {"why", why, NULL}, {"hidden", why != NULL ? "" : "hidden", NULL},
+                    {"version", version, NULL}, {"root", NULL, root},
+                    {"billing", NULL, addresses[0]}, {"delivery", NULL, addresses[1]},
+                    {"visit", NULL, addresses[2]}, {"lock", NULL, lock},
+                    {"end", fresh ? "div" : "edit-lock", NULL}, {"notice", NULL, notice},
+                    {"disabled", notice != NULL ? "disabled" : "", NULL}, {"why", why, NULL},
+                    {"hidden", why != NULL ? "" : "hidden", NULL},
                     {"fresh", fresh ? "hidden" : "", NULL}));
     request_page(r,
                  why != NULL      ? 422
@@ -81,10 +75,10 @@ static void edit_page(request *r, const work *its_work, const customer *it, stru
         evbuffer_free(addresses[kind]);
 }
 
-static void edit_show(request *r, const work *its_work, const customer *it, hf_policy policy,
-                      const hf_error *refused, const char *why)
+static void edit_show(request *r, const work *its_work, const customer *it, const hf_error *refused,
+                      const char *why)
 {
-    struct evbuffer *lock = lock_tag(r, its_work, policy, true, refused != NULL);
+    struct evbuffer *lock = lock_tag(r, its_work, r->app->records.policy, true, refused != NULL);
     struct evbuffer *notice = refused != NULL ? refusal_notice(r, refused, true) : NULL;
     edit_page(r, its_work, it, lock, notice, why);
     evbuffer_free(lock);
@@ -106,21 +100,17 @@ hf_status command_new(request *r, hf_error *err)
 hf_status command_edit(request *r, hf_error *err)
 {
     work *its_work = NULL;
-    const customer *found = NULL;
     customer shown = {.id = r->customer};
-    hf_policy policy;
-    hf_status status = registry_policy(&r->app->records, &policy, err);
+    hf_status status = begin_work(r, r->customer, &its_work, err);
     if (status == HF_OK)
-        status = begin_work(r, r->customer, &its_work, err);
-    if (status == HF_OK)
-        status = registry_edit(&r->app->records, its_work, &found, err);
+        status = records_load(&r->app->records, its_work, true, err);
     if (status != HF_OK && status != HF_LOCKED)
         return status;
     if (status == HF_OK)
-        shown = *found;
+        shown = its_work->read;
     else
-        (void)registry_read(&r->app->records, r->customer, &shown, NULL);
-    edit_show(r, its_work, &shown, policy, status == HF_LOCKED ? err : NULL, NULL);
+        (void)records_read(&r->app->records, r->person, r->customer, &shown, NULL);
+    edit_show(r, its_work, &shown, status == HF_LOCKED ? err : NULL, NULL);
     return HF_OK;
 }
 
@@ -212,12 +202,11 @@ static void conflict_page(request *r, const work *its_work, const customer *read
                           const customer *mine, const hf_error *refused)
 {
     merge both;
-    char id[32], numbers[2][32], summary[128], when[PAGE_TIME_SIZE] = "";
-    hf_version saved = {0};
+    char id[32], version[32], summary[128], when[PAGE_TIME_SIZE] = "";
     const customer *theirs = &its_work->read;
     struct evbuffer *main = evbuffer_new(), *rows = evbuffer_new(), *same = evbuffer_new();
-    if (hf_manager_version(r->app->records.manager, &its_work->resource, &saved, NULL) == HF_OK)
-        page_time(saved.saved_us, when);
+    if (theirs->version > 0)
+        page_time(theirs->saved_us, when);
     merge_make(&both, read, mine, theirs);
     for (int i = 0; i < FIELD_COUNT; i++)
         if (both.kind[i] == MERGE_SAME)
@@ -227,16 +216,15 @@ static void conflict_page(request *r, const work *its_work, const customer *read
         else
             conflict_row(rows, &both, i, read, mine, theirs);
     snprintf(id, sizeof id, "%lld", (long long)its_work->customer);
-    edit_numbers(its_work, theirs->version, numbers);
+    snprintf(version, sizeof version, "%lld", (long long)theirs->version);
     conflict_summary(&both, summary, sizeof summary);
     page_fill(main, pages_conflict,
               SLOTS({"user", r->person->user, NULL}, {"id", id, NULL},
                     {"csrf", r->session->csrf, NULL}, {"work", its_work->name, NULL},
-                    {"version", numbers[0], NULL}, {"fence", numbers[1], NULL},
-                    {"sentence", refused->message, NULL},
+                    {"version", version, NULL}, {"sentence", refused->message, NULL},
                     {"told", refused->status == HF_STALE ? "hidden" : "", NULL},
-                    {"summary", summary, NULL}, {"by", saved.name, NULL}, {"when", when, NULL},
-                    {"rows", NULL, rows}, {"same", NULL, same}));
+                    {"summary", summary, NULL}, {"by", theirs->saved_by, NULL},
+                    {"when", when, NULL}, {"rows", NULL, rows}, {"same", NULL, same}));
     request_page(r, 409, "Your changes and theirs", main);
     evbuffer_free(main);
     evbuffer_free(rows);
@@ -247,15 +235,15 @@ static void conflict_page(request *r, const work *its_work, const customer *read
 static void conflict_kept(request *r, const customer *mine, const work *its_work, const char *title,
                           const char *sentence, bool again)
 {
-    char id[32], numbers[2][32];
+    char id[32], version[32];
     struct evbuffer *main = evbuffer_new(), *list = typed_list(mine, false),
                     *same = typed_list(mine, true);
     snprintf(id, sizeof id, "%lld", (long long)its_work->customer);
-    edit_numbers(its_work, mine->version, numbers);
+    snprintf(version, sizeof version, "%lld", (long long)mine->version);
     page_fill(main, pages_typed,
               SLOTS({"user", r->person->user, NULL}, {"id", id, NULL},
                     {"csrf", r->session->csrf, NULL}, {"work", its_work->name, NULL},
-                    {"version", numbers[0], NULL}, {"title", title, NULL},
+                    {"version", version, NULL}, {"title", title, NULL},
                     {"sentence", sentence, NULL}, {"list", NULL, list}, {"same", NULL, same},
                     {"again", again ? "" : "hidden", NULL}));
     request_page(r, 409, title, main);
@@ -271,13 +259,11 @@ static hf_status conflict_begin(request *r, work *its_work, const customer *mine
 {
     customer before = its_work->read;
     bool known = its_work->loaded && before.version == mine->version;
-    const customer *theirs;
     hf_error why = {0};
     hf_status status = work_renew(&r->app->office, its_work, err);
     if (status != HF_OK)
         return status;
-    its_work->loaded = false;
-    status = registry_edit(&r->app->records, its_work, &theirs, &why);
+    status = records_load(&r->app->records, its_work, true, &why);
     if (status == HF_OK)
         conflict_page(r, its_work, known ? &before : NULL, mine, refused);
     else if (status == HF_LOCKED || status == HF_NOT_FOUND)
@@ -285,23 +271,24 @@ static hf_status conflict_begin(request *r, work *its_work, const customer *mine
                       why.message, status == HF_LOCKED);
     else
         *err = why;
-    if (status == HF_LOCKED) { /* what both began with is still what counts */
-        its_work->read = before;
+    if (status == HF_LOCKED) /* what both began with is still what counts */
         its_work->loaded = known;
-    }
     return status == HF_LOCKED || status == HF_NOT_FOUND ? HF_OK : status;
 }
 
 /* ---- saving ---- */
 
-/* The work that the form belongs to; one that the application does not know any more begins anew,
- * without a lock. */
+/* The work that the form belongs to, with a session that lives: under a policy without locks the
+ * version alone decides. One that the application does not know any more begins anew, without a
+ * lock. */
 static hf_status save_work(request *r, work **out, hf_error *err)
 {
     *out = session_work(r->session, request_field(r, "work"));
-    if (*out != NULL && (*out)->customer == r->customer)
+    if (*out == NULL || (*out)->customer != r->customer)
+        return begin_work(r, r->customer, out, err);
+    if (work_lives(*out) || records_want(r->app->records.policy, true) != HF_MODE_COUNT)
         return HF_OK;
-    return begin_work(r, r->customer, out, err);
+    return work_renew(&r->app->office, *out, err);
 }
 
 static bool save_is_refused(hf_status status)
@@ -314,11 +301,8 @@ hf_status command_save(request *r, hf_error *err)
 {
     work *its_work = NULL;
     const char *why;
-    hf_policy policy;
     hf_error refused = {0};
     hf_status status = save_work(r, &its_work, err);
-    if (status == HF_OK)
-        status = registry_policy(&r->app->records, &policy, err);
     if (status != HF_OK)
         return status;
     customer mine = its_work->read;
@@ -326,23 +310,22 @@ hf_status command_save(request *r, hf_error *err)
     mine.version = request_number(request_field(r, "holdfast_version"));
     typed_take(r, &mine, &why);
     if (why != NULL) {
-        edit_show(r, its_work, &mine, policy, NULL, why);
+        edit_show(r, its_work, &mine, NULL, why);
         return HF_OK;
     }
-    int64_t fence = request_number(request_field(r, "holdfast_fence"));
-    status = registry_save(&r->app->records, its_work, &mine, fence, NULL, &refused);
+    status = records_save(&r->app->records, its_work, &mine, &refused);
     if (save_is_refused(status))
         return conflict_begin(r, its_work, &mine, &refused, err);
-    if (status == HF_OK)
-        status = end_work(r, its_work, err);
-    else
+    if (status != HF_OK) {
         *err = refused;
-    if (status == HF_OK)
-        request_redirect(r, "/customers/%lld", (long long)r->customer);
-    return status;
+        return status;
+    }
+    end_work(r, its_work);
+    request_redirect(r, "/customers/%lld", (long long)r->customer);
+    return HF_OK;
 }
 
-/* A new customer is taken, saved and given back in one transaction. */
+/* A new customer is its maker's until it is saved, which is at once. */
 hf_status command_create(request *r, hf_error *err)
 {
     work *its_work = NULL;
@@ -355,13 +338,10 @@ hf_status command_create(request *r, hf_error *err)
         evbuffer_free(tag);
         return HF_OK;
     }
-    hf_status status = registry_next_id(&r->app->records, &mine.id, err);
+    hf_status status = work_begin(&r->app->office, r->person, 0, NULL, &its_work, err);
     if (status == HF_OK)
-        status = begin_work(r, mine.id, &its_work, err);
-    if (status == HF_OK)
-        status = registry_add(&r->app->records, its_work, &mine, err);
-    if (status == HF_OK)
-        status = end_work(r, its_work, err);
+        status = records_add(&r->app->records, its_work->session, &mine, err);
+    work_end(its_work);
     if (status == HF_OK)
         request_redirect(r, "/customers/%lld", (long long)mine.id);
     return status;
@@ -372,26 +352,24 @@ hf_status command_delete(request *r, hf_error *err)
     work *its_work = NULL;
     hf_status status = save_work(r, &its_work, err);
     if (status == HF_OK)
-        status = registry_remove(&r->app->records, its_work,
-                                 request_number(request_field(r, "holdfast_version")),
-                                 request_number(request_field(r, "holdfast_fence")), NULL, err);
-    if (status == HF_OK)
-        status = end_work(r, its_work, err);
-    if (status == HF_OK)
-        request_redirect(r, "/customers");
-    return status;
+        status = records_remove(&r->app->records, its_work,
+                                request_number(request_field(r, "holdfast_version")), err);
+    if (status != HF_OK)
+        return status;
+    end_work(r, its_work);
+    request_redirect(r, "/customers");
+    return HF_OK;
 }
 
 hf_status command_cancel(request *r, hf_error *err)
 {
-    hf_policy policy;
+    (void)err;
     work *its_work = session_work(r->session, request_field(r, "work"));
-    hf_status status = its_work != NULL ? end_work(r, its_work, err) : HF_OK;
-    if (status == HF_OK)
-        status = registry_policy(&r->app->records, &policy, err);
-    if (status == HF_OK && registry_wants(policy, false) != HF_MODE_COUNT)
+    if (its_work != NULL)
+        end_work(r, its_work);
+    if (records_want(r->app->records.policy, false) != HF_MODE_COUNT)
         request_redirect(r, "/customers"); /* showing it would take it again */
-    else if (status == HF_OK)
+    else
         request_redirect(r, "/customers/%lld", (long long)r->customer);
-    return status;
+    return HF_OK;
 }

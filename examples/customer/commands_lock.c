@@ -5,6 +5,7 @@
 #include "pages/lock.h"
 #include "pages/refusal.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,21 +14,21 @@
 hf_status begin_work(request *r, int64_t number, work **out, hf_error *err)
 {
     work *before = session_work_on(r->session, number);
+    session_forget(r->session, before);
     hf_status status = work_begin(&r->app->office, r->person, number, before, out, err);
-    if (status != HF_OK)
-        return status;
-    session_keep(r->session, *out);
-    r->begun = *out;
-    r->ended[0] = before;
-    return HF_OK;
+    if (status == HF_OK)
+        r->begun = *out;
+    if (status == HF_OK || before != NULL)
+        session_keep(r->session, status == HF_OK ? *out : before);
+    return status;
 }
 
-hf_status end_work(request *r, work *it, hf_error *err)
+void end_work(request *r, work *it)
 {
-    hf_status status = hf_session_close(it->session, err);
-    if (status == HF_OK)
-        r->ended[1] = it;
-    return status;
+    session_forget(r->session, it);
+    if (r->begun == it)
+        r->begun = NULL;
+    work_end(it);
 }
 
 /* ---- pieces of pages ---- */
@@ -35,7 +36,7 @@ hf_status end_work(request *r, work *it, hf_error *err)
 struct evbuffer *lock_tag(request *r, const work *it, hf_policy policy, bool edit, bool refused)
 {
     char id[32], version[32], take_over[LINE_MAX_SIZE] = "";
-    hf_mode mode = registry_wants(policy, edit);
+    hf_mode mode = records_want(policy, edit);
     struct evbuffer *out = evbuffer_new();
     snprintf(id, sizeof id, "%lld", (long long)it->customer);
     snprintf(version, sizeof version, "%lld", it->loaded ? (long long)it->read.version : 0);
@@ -83,16 +84,19 @@ struct evbuffer *refusal_notice(request *r, const hf_error *err, bool edit)
 /* A text or number of the JSON object that was sent; SQLite reads JSON. "" if it is not there. */
 static void body_value(const request *r, const char *path, char *out, size_t size)
 {
-    sqlite3_stmt *stmt = database_prepare(
-        r->app->records.db, "SELECT json_extract(?1, ?2) WHERE json_valid(?1)", &(hf_error){0});
+    sqlite3 *reader = NULL;
+    sqlite3_stmt *stmt = NULL;
     out[0] = '\0';
-    if (stmt == NULL)
-        return;
-    sqlite3_bind_text(stmt, 1, r->body, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 2, path, -1, SQLITE_STATIC);
-    if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
-        snprintf(out, size, "%s", (const char *)sqlite3_column_text(stmt, 0));
+    if (sqlite3_open(":memory:", &reader) == SQLITE_OK &&
+        sqlite3_prepare_v2(reader, "SELECT json_extract(?1, ?2) WHERE json_valid(?1)", -1, &stmt,
+                           NULL) == SQLITE_OK) {
+        sqlite3_bind_text(stmt, 1, r->body, -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 2, path, -1, SQLITE_STATIC);
+        if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+            snprintf(out, size, "%s", (const char *)sqlite3_column_text(stmt, 0));
+    }
     sqlite3_finalize(stmt);
+    sqlite3_close(reader);
 }
 
 /* The number in "customer/42"; 0: it is another thing. */
@@ -152,13 +156,12 @@ static hf_status take_over(request *r, int64_t number, const char *reason, int64
                            hf_error *err)
 {
     hf_result *ended = NULL;
-    hf_resource resource = {.type = "customer"};
+    hf_resource resource = work_resource(number);
     if (!r->person->may_take_over)
         return fail(err, HF_DENIED, "You may not take a customer over; please ask for it.");
     if (reason == NULL || reason[strspn(reason, " ")] == '\0')
         return fail(err, HF_INVALID,
                     "Please say why you take it over: the person who loses it is told.");
-    snprintf(resource.id, sizeof resource.id, "%lld", (long long)number);
     hf_status status = hf_manager_force_release(r->app->records.manager, &resource, r->person->user,
                                                 reason, fence, &ended, err);
     hf_result_free(ended);
@@ -193,9 +196,10 @@ hf_status command_take_over_form(request *r, hf_error *err)
 hf_status command_ask(request *r, hf_error *err)
 {
     work *it = session_work(r->session, request_field(r, "work"));
+    hf_resource resource = work_resource(r->customer);
     hf_status status = it != NULL ? HF_OK : begin_work(r, r->customer, &it, err);
     if (status == HF_OK)
-        status = hf_session_request(it->session, &it->resource, request_field(r, "message"), err);
+        status = hf_session_request(it->session, &resource, request_field(r, "message"), err);
     if (status == HF_OK)
         request_message(
             r, 200, "Asked",

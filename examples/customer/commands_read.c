@@ -23,10 +23,8 @@ static hf_status read_holders(request *r, const listed *all, size_t count, hf_re
                               hf_error *err)
 {
     hf_resource resources[LIST_MAX];
-    for (size_t i = 0; i < count; i++) {
-        resources[i] = (hf_resource){.type = "customer"};
-        snprintf(resources[i].id, sizeof resources[i].id, "%lld", (long long)all[i].id);
-    }
+    for (size_t i = 0; i < count; i++)
+        resources[i] = work_resource(all[i].id);
     return count == 0 ? HF_OK
                       : hf_manager_lookup(r->app->records.manager, resources, count, out, err);
 }
@@ -48,12 +46,10 @@ hf_status command_list(request *r, hf_error *err)
     static listed all[LIST_MAX]; /* one thread serves */
     size_t count = 0;
     hf_result *holders = NULL;
-    hf_policy policy = HF_POLICY_NONE;
-    hf_status status = registry_list(&r->app->records, all, &count, err);
+    hf_policy policy = r->app->records.policy;
+    hf_status status = records_list(&r->app->records, all, &count, err);
     if (status == HF_OK)
         status = read_holders(r, all, count, &holders, err);
-    if (status == HF_OK)
-        status = registry_policy(&r->app->records, &policy, err);
     if (status != HF_OK)
         return status;
     struct evbuffer *rows = evbuffer_new(), *main = evbuffer_new();
@@ -93,18 +89,17 @@ static struct evbuffer *read_addresses(const customer *it)
 static hf_status read_under_lock(request *r, bool *refused, work **its_work, customer *out,
                                  hf_error *err)
 {
-    const customer *found = NULL;
     hf_status status = begin_work(r, r->customer, its_work, err);
     if (status == HF_OK)
-        status = registry_find(&r->app->records, *its_work, &found, err);
+        status = records_load(&r->app->records, *its_work, false, err);
     *refused = status == HF_LOCKED;
-    if (found != NULL)
-        *out = *found;
+    if (status == HF_OK)
+        *out = (*its_work)->read;
     return *refused ? HF_OK : status;
 }
 
-static void read_show(request *r, const customer *it, const hf_version *saved, hf_policy policy,
-                      const work *its_work, struct evbuffer *notice)
+static void read_show(request *r, const customer *it, hf_policy policy, const work *its_work,
+                      struct evbuffer *notice)
 {
     bool locked = its_work != NULL;
     char id[32], version[32], when[PAGE_TIME_SIZE] = "";
@@ -113,13 +108,13 @@ static void read_show(request *r, const customer *it, const hf_version *saved, h
         locked ? lock_tag(r, its_work, policy, false, notice != NULL) : plain_tag();
     snprintf(id, sizeof id, "%lld", (long long)r->customer);
     snprintf(version, sizeof version, "%lld", (long long)it->version);
-    if (saved->number > 0)
-        page_time(saved->saved_us, when);
+    if (it->version > 0)
+        page_time(it->saved_us, when);
     page_fill(main, pages_show,
               SLOTS({"user", r->person->user, NULL}, {"id", id, NULL}, {"name", it->text[0], NULL},
                     {"email", it->text[1], NULL}, {"phone", it->text[2], NULL},
                     {"note", it->text[3], NULL}, {"addresses", NULL, addresses},
-                    {"version", version, NULL}, {"by", saved->name, NULL}, {"when", when, NULL},
+                    {"version", version, NULL}, {"by", it->saved_by, NULL}, {"when", when, NULL},
                     {"lock", NULL, lock}, {"end", locked ? "edit-lock" : "div", NULL},
                     {"notice", NULL, notice}, {"hidden", notice != NULL ? "hidden" : "", NULL},
                     {"unread", notice != NULL ? "" : "hidden", NULL},
@@ -135,25 +130,15 @@ hf_status command_show(request *r, hf_error *err)
 {
     work *its_work = NULL;
     bool refused = false;
-    hf_policy policy;
+    hf_policy policy = r->app->records.policy;
     customer it = {0};
-    hf_version saved = {0};
-    hf_resource resource = {.type = "customer"};
-    hf_status status = registry_policy(&r->app->records, &policy, err);
-    if (status != HF_OK)
-        return status;
-    if (registry_wants(policy, false) != HF_MODE_COUNT)
-        status = read_under_lock(r, &refused, &its_work, &it, err);
-    else
-        status = registry_read(&r->app->records, r->customer, &it, err);
-    snprintf(resource.id, sizeof resource.id, "%lld", (long long)r->customer);
-    if (status == HF_OK &&
-        hf_manager_version(r->app->records.manager, &resource, &saved, NULL) != HF_OK)
-        saved = (hf_version){0};
+    hf_status status = records_want(policy, false) != HF_MODE_COUNT
+                           ? read_under_lock(r, &refused, &its_work, &it, err)
+                           : records_read(&r->app->records, r->person, r->customer, &it, err);
     if (status != HF_OK)
         return status;
     struct evbuffer *notice = refused ? refusal_notice(r, err, false) : NULL;
-    read_show(r, &it, &saved, policy, its_work, notice);
+    read_show(r, &it, policy, its_work, notice);
     if (notice != NULL)
         evbuffer_free(notice);
     return HF_OK;
@@ -166,17 +151,14 @@ hf_status command_show(request *r, hf_error *err)
 hf_status command_record(request *r, hf_error *err)
 {
     work *its_work = session_work(r->session, request_query(r, "work"));
-    const customer *it = NULL;
     customer loose;
-    hf_status status;
-    if (its_work != NULL && its_work->customer == r->customer)
-        status = registry_refresh(&r->app->records, its_work, &it, err);
-    else
-        status = registry_read(&r->app->records, r->customer, &loose, err);
+    bool of_work = its_work != NULL && its_work->customer == r->customer;
+    const customer *it = of_work ? &its_work->read : &loose;
+    hf_status status = of_work
+                           ? records_load(&r->app->records, its_work, false, err)
+                           : records_read(&r->app->records, r->person, r->customer, &loose, err);
     if (status != HF_OK)
         return status;
-    if (it == NULL)
-        it = &loose;
     r->status = 200;
     r->type = "application/json";
     evbuffer_add_printf(r->answer, "{\"version\":%lld,\"fields\":{", (long long)it->version);

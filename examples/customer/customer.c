@@ -25,6 +25,7 @@ const field customer_fields[FIELD_COUNT] = {
 /* clang-format on */
 
 const char *const address_kinds[ADDRESS_KINDS] = {"billing", "delivery", "visit"};
+const char *const address_parts[ADDRESS_PARTS] = {"street", "postcode", "city", "country"};
 
 int address_begin(int kind)
 {

@@ -18,6 +18,8 @@ enum {
 typedef struct customer {
     int64_t id;
     int64_t version; /* the root's, read with the rest; 0: never saved */
+    int64_t saved_us;
+    char saved_by[HF_TEXT_SIZE];
     char text[FIELD_COUNT][FIELD_SIZE];
 } customer;
 
@@ -31,6 +33,7 @@ typedef struct field {
 
 extern const field customer_fields[FIELD_COUNT];
 extern const char *const address_kinds[ADDRESS_KINDS];
+extern const char *const address_parts[ADDRESS_PARTS]; /* columns */
 
 /* The field where the parts of an address begin. */
 int address_begin(int kind);

@@ -15,10 +15,9 @@
 /* ---- the commands ---- */
 
 enum {
-    OPEN = 1,        /* needs no sign-in */
-    TRANSACTION = 2, /* a transactional command: all of it in one transaction */
-    JSON = 4,        /* a script asks: problems are JSON */
-    PUBLIC = 8,      /* not below a person's path */
+    OPEN = 1,   /* needs no sign-in */
+    JSON = 2,   /* a script asks: problems are JSON */
+    PUBLIC = 4, /* not below a person's path */
 };
 
 /* # in a path is a customer's number. */
@@ -29,7 +28,7 @@ static const struct {
     command_process *process;
 } commands[] = {
     {EVHTTP_REQ_GET, "/", PUBLIC | OPEN, command_demo},
-    {EVHTTP_REQ_POST, "/policy", PUBLIC | OPEN | TRANSACTION, command_policy},
+    {EVHTTP_REQ_POST, "/policy", PUBLIC | OPEN, command_policy},
     {EVHTTP_REQ_GET, "/style.css", PUBLIC | OPEN, command_style},
     {EVHTTP_REQ_GET, "/page.js", PUBLIC | OPEN, command_script},
 
@@ -40,19 +39,19 @@ static const struct {
 
     {EVHTTP_REQ_GET, "/", 0, command_home},
     {EVHTTP_REQ_GET, "/customers", 0, command_list},
-    {EVHTTP_REQ_POST, "/customers", TRANSACTION, command_create},
+    {EVHTTP_REQ_POST, "/customers", 0, command_create},
     {EVHTTP_REQ_GET, "/customers/new", 0, command_new},
-    {EVHTTP_REQ_GET, "/customers/#", TRANSACTION, command_show},
-    {EVHTTP_REQ_GET, "/customers/#.json", TRANSACTION | JSON, command_record},
-    {EVHTTP_REQ_GET, "/customers/#/edit", TRANSACTION, command_edit},
-    {EVHTTP_REQ_POST, "/customers/#", TRANSACTION, command_save},
-    {EVHTTP_REQ_POST, "/customers/#/delete", TRANSACTION, command_delete},
-    {EVHTTP_REQ_POST, "/customers/#/cancel", TRANSACTION, command_cancel},
-    {EVHTTP_REQ_POST, "/customers/#/ask", TRANSACTION, command_ask},
-    {EVHTTP_REQ_POST, "/customers/#/take-over", TRANSACTION, command_take_over_form},
+    {EVHTTP_REQ_GET, "/customers/#", 0, command_show},
+    {EVHTTP_REQ_GET, "/customers/#.json", JSON, command_record},
+    {EVHTTP_REQ_GET, "/customers/#/edit", 0, command_edit},
+    {EVHTTP_REQ_POST, "/customers/#", 0, command_save},
+    {EVHTTP_REQ_POST, "/customers/#/delete", 0, command_delete},
+    {EVHTTP_REQ_POST, "/customers/#/cancel", 0, command_cancel},
+    {EVHTTP_REQ_POST, "/customers/#/ask", 0, command_ask},
+    {EVHTTP_REQ_POST, "/customers/#/take-over", 0, command_take_over_form},
 
-    {EVHTTP_REQ_POST, "/holdfast/session", TRANSACTION | JSON, command_session},
-    {EVHTTP_REQ_POST, "/holdfast/take-over", TRANSACTION | JSON, command_take_over},
+    {EVHTTP_REQ_POST, "/holdfast/session", JSON, command_session},
+    {EVHTTP_REQ_POST, "/holdfast/take-over", JSON, command_take_over},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -267,25 +266,35 @@ static void front_refuse(request *r, unsigned flags, const hf_error *err)
                         err->message);
 }
 
-static void front_forget(request *r, work *gone)
+/* A work that a failed request has begun is nobody's. */
+static void front_end_work(request *r)
 {
-    if (gone != NULL)
-        session_forget(r->session, gone);
-    work_free(gone);
+    if (r->begun == NULL)
+        return;
+    session_forget(r->session, r->begun);
+    work_end(r->begun);
 }
 
-/* The transactional command: what it does to locks, versions and records is committed together, and
- * only then is it answered. */
-static hf_status front_transact(request *r, command_process *process, hf_error *err)
+/* The policy of customers may have become another since the last request. */
+static hf_status front_follow(request *r, hf_error *err)
 {
-    sqlite3 *db = r->app->records.db;
-    hf_status status = transaction_begin(db, err);
+    bool moved = false;
+    hf_status status = records_look(&r->app->records, &moved, err);
+    if (!moved)
+        return status;
+    session_unread_all(&r->app->sessions);
+    return records_follow(&r->app->records, err);
+}
+
+static hf_status front_process(request *r, command_process *process, hf_error *err)
+{
+    hf_status status = front_follow(r, err);
     if (status == HF_OK)
-        status = transaction_end(db, process(r, err), err);
+        status = process(r, err);
     if (status != HF_OK)
-        front_forget(r, r->begun);
-    for (size_t i = 0; status == HF_OK && i < sizeof r->ended / sizeof *r->ended; i++)
-        front_forget(r, r->ended[i]);
+        front_end_work(r);
+    else if (r->begun != NULL)
+        work_settle(r->begun);
     return status;
 }
 
@@ -305,8 +314,7 @@ static void front_run(request *r, int index)
     else if (posts && (!front_knows_origin(r) || !front_has_csrf(r)))
         fail(&err, HF_DENIED,
              "This form was not made by this application, or is too old; load the page again.");
-    else if (((flags & TRANSACTION) ? front_transact(r, commands[index].process, &err)
-                                    : commands[index].process(r, &err)) == HF_OK)
+    else if (front_process(r, commands[index].process, &err) == HF_OK)
         err.status = HF_OK;
     if (err.status != HF_OK && r->status == 0)
         front_refuse(r, flags, &err);

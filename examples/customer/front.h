@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The front controller: every request comes in here, is given to the one command that its method
- * and path name, and is answered when the command's transaction has been committed. */
+ * and path name. */
 #ifndef FRONT_H
 #define FRONT_H
 
 #include "page.h"
-#include "registry.h"
+#include "records.h"
 #include "session.h"
 
 #include <event2/http.h>
@@ -14,7 +14,7 @@
 enum { PEOPLE_MAX = 16, BODY_MAX = 256 * 1024, LINE_MAX_SIZE = 512 };
 
 typedef struct app {
-    registry records;
+    records records;
     office office;
     app_sessions sessions;
     person people[PEOPLE_MAX];
@@ -41,8 +41,7 @@ typedef struct request {
     struct evbuffer *answer;
     char location[LINE_MAX_SIZE];
     char cookie[LINE_MAX_SIZE];
-    work *begun;    /* by this request: forgotten if its transaction is rolled back */
-    work *ended[2]; /* by this request: forgotten when its transaction is committed */
+    work *begun; /* by this request: ended if it fails */
 } request;
 
 /* Gives every request of the server to the application. */

@@ -6,7 +6,6 @@
 
 #include <event2/event.h>
 #include <getopt.h>
-#include <holdfast/sqlite.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -130,39 +129,15 @@ static bool main_read(app *it, options *o, int argc, char **argv)
 
 /* ---- opening ---- */
 
-/* Tables, policy and samples, in one transaction. */
-static hf_status main_install(app *it, const options *o, hf_error *err)
-{
-    hf_type type = {.type = "customer", .policy = o->policy};
-    hf_policy now;
-    hf_status status = transaction_begin(it->records.db, err);
-    if (status != HF_OK)
-        return status;
-    status = registry_install(&it->records, err);
-    if (status == HF_OK)
-        status = office_open(&it->office, err);
-    if (status == HF_OK)
-        status = registry_policy(&it->records, &now, err);
-    if (status == HF_OK && now == HF_POLICY_NONE)
-        status = hf_manager_type_set(it->records.manager, &type, "customer application", err);
-    if (status == HF_OK && o->samples)
-        status = samples_add(&it->records, &it->office, err);
-    return transaction_end(it->records.db, status, err);
-}
-
-/* One handle for records and locks: what is done between BEGIN and COMMIT is one. */
 static hf_status main_open(app *it, const options *o, hf_error *err)
 {
-    hf_store *store = NULL;
-    hf_status status = database_open(o->store, &it->records.db, err);
-    if (status == HF_OK)
-        status = hf_sqlite_wrap(it->records.db, NULL, HF_SQLITE_INSTALL, &store, err);
-    if (status == HF_OK)
-        status = hf_manager_on(store, &it->records.manager, err);
+    hf_status status = records_open(&it->records, o->store, o->policy, err);
     it->office.manager = it->records.manager;
     it->sessions.office = &it->office;
     if (status == HF_OK)
-        status = main_install(it, o, err);
+        status = office_open(&it->office, err);
+    if (status == HF_OK && o->samples)
+        status = samples_add(&it->records, err);
     if (status == HF_OK && !secret_new(it->csrf))
         status = fail(err, HF_INTERNAL, "Reading random bytes failed.");
     return status;
@@ -238,7 +213,6 @@ int main(int argc, char **argv)
     int code = status == HF_OK ? main_serve(&it, &o) : hf_status_exit(status);
     if (status != HF_OK)
         fprintf(stderr, "customer: %s\n", err.message);
-    hf_manager_close(it.records.manager);
-    sqlite3_close(it.records.db);
+    records_close(&it.records);
     return code;
 }

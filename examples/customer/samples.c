@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Customers to begin with, saved as everything is: by the registry. */
+/* Customers to begin with, saved as everything is: as records. */
 #include "samples.h"
 
 #include <stddef.h>
@@ -33,27 +33,29 @@ static const struct {
       "Halle 12, Tor 3", "21129", "Hamburg", "Germany"}},
 };
 
-static hf_status samples_save(const registry *in, const office *with, size_t i, hf_error *err)
+static hf_status samples_save(records *in, hf_session *session, size_t i, hf_error *err)
 {
-    static const person who = {.user = "import", .name = "Import"};
     customer it = {.id = samples[i].id};
-    work *its_work = NULL;
     for (int at = 0; at < FIELD_COUNT; at++)
         if (samples[i].text[at] != NULL && !customer_set(&it, at, samples[i].text[at]))
             return fail(err, HF_INTERNAL, "A sample can't be taken.");
-    hf_status status = work_begin(with, &who, it.id, NULL, &its_work, err);
-    if (status == HF_OK)
-        status = registry_add(in, its_work, &it, err);
-    work_end(its_work);
-    return status;
+    return records_add(in, session, &it, err);
 }
 
-hf_status samples_add(const registry *in, const office *with, hf_error *err)
+hf_status samples_add(records *in, hf_error *err)
 {
     static listed all[LIST_MAX];
+    hf_session *session = NULL;
     size_t count;
-    hf_status status = registry_list(in, all, &count, err);
-    for (size_t i = 0; status == HF_OK && count == 0 && i < sizeof samples / sizeof *samples; i++)
-        status = samples_save(in, with, i, err);
+    hf_status status = records_list(in, all, &count, err);
+    if (status != HF_OK || count > 0)
+        return status;
+    status = hf_session_open(in->manager, &(hf_session_options){.user = "import", .name = "Import"},
+                             &session, err);
+    for (size_t i = 0; status == HF_OK && i < sizeof samples / sizeof *samples; i++)
+        status = samples_save(in, session, i, err);
+    if (session != NULL && hf_session_close(session, status == HF_OK ? err : NULL) != HF_OK)
+        status = status == HF_OK ? HF_UNAVAILABLE : status;
+    hf_session_free(session);
     return status;
 }

@@ -3,9 +3,9 @@
 #ifndef SAMPLES_H
 #define SAMPLES_H
 
-#include "registry.h"
+#include "records.h"
 
-/* Saves them, if there is no customer at all. In a transaction. */
-hf_status samples_add(const registry *in, const office *with, hf_error *err);
+/* Saves them, if there is no customer at all. */
+hf_status samples_add(records *in, hf_error *err);
 
 #endif

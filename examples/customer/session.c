@@ -136,6 +136,13 @@ work *session_work_on(app_session *it, int64_t number)
     return NULL;
 }
 
+void session_unread_all(app_sessions *all)
+{
+    for (app_session *it = all->first; it != NULL; it = it->next)
+        for (work *one = it->works; one != NULL; one = one->next)
+            work_unread(one);
+}
+
 void session_forget(app_session *it, const work *one)
 {
     work **at = &it->works;

@@ -46,6 +46,8 @@ void session_keep(app_session *it, work *one);
 work *session_work(app_session *it, const char *name);
 /* The newest work on a customer; NULL: none. */
 work *session_work_on(app_session *it, int64_t number);
+/* Frees what the works of all have read, before the tables are closed. */
+void session_unread_all(app_sessions *all);
 /* Takes a work out, to be ended. */
 void session_forget(app_session *it, const work *one);
 

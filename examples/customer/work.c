@@ -52,9 +52,9 @@ hf_status office_open(office *it, hf_error *err)
 /* ---- beginning ---- */
 
 /* hf_session_open would do, but for the token: a session that no token opened has no rights at a
- * server, and pages talk to it. In the application's transaction this is part of it. */
-static hf_status work_open_session(const office *in, const person *who, const work *replaces,
-                                   hf_credentials *key, hf_error *err)
+ * server, and pages talk to it. */
+static hf_status work_open_session(const office *in, const person *who, hf_credentials *key,
+                                   hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_status status = hf_credentials_new(NULL, key, err);
@@ -68,7 +68,6 @@ static hf_status work_open_session(const office *in, const person *who, const wo
     op->name = who->name;
     op->idle_us = in->idle_us;
     op->caller = in->token;
-    op->replaces = replaces != NULL ? hf_session_credentials(replaces->session) : NULL;
     status = hf_store_execute(hf_manager_store(in->manager), batch, err);
     if (status == HF_OK && op->answer.status != HF_OK)
         status = fail(err, op->answer.status, "%s", op->answer.message);
@@ -76,12 +75,11 @@ static hf_status work_open_session(const office *in, const person *who, const wo
     return status;
 }
 
-static hf_status work_attach(const office *in, const person *who, const work *replaces,
-                             hf_session **out, hf_error *err)
+static hf_status work_attach(const office *in, const person *who, hf_session **out, hf_error *err)
 {
     hf_credentials key;
     char secret[WORK_SECRET_SIZE];
-    hf_status status = work_open_session(in, who, replaces, &key, err);
+    hf_status status = work_open_session(in, who, &key, err);
     if (status == HF_OK) {
         snprintf(secret, sizeof secret, "%s.%s", key.id, key.key);
         status = hf_session_attach(in->manager, secret, out, err);
@@ -91,22 +89,25 @@ static hf_status work_attach(const office *in, const person *who, const work *re
     return status;
 }
 
-hf_status work_begin(const office *in, const person *who, int64_t number, const work *replaces,
-                     work **out, hf_error *err)
+hf_status work_begin(const office *in, const person *who, int64_t number, work *before, work **out,
+                     hf_error *err)
 {
     work *it = calloc(1, sizeof *it);
     if (it == NULL)
         return fail(err, HF_NO_MEMORY, "Out of memory.");
     it->who = who;
     it->customer = number;
-    snprintf(it->resource.type, sizeof it->resource.type, "customer");
-    snprintf(it->resource.id, sizeof it->resource.id, "%lld", (long long)number);
-    hf_status status = work_attach(in, who, replaces, &it->session, err);
+    hf_status status = work_attach(in, who, &it->session, err);
     if (status != HF_OK) {
-        work_free(it);
+        free(it);
         return status;
     }
     snprintf(it->name, sizeof it->name, "%s", hf_session_id(it->session));
+    if (before != NULL) {
+        it->older = before->session;
+        before->session = NULL;
+        work_end(before);
+    }
     *out = it;
     return HF_OK;
 }
@@ -114,12 +115,13 @@ hf_status work_begin(const office *in, const person *who, int64_t number, const 
 hf_status work_renew(const office *in, work *it, hf_error *err)
 {
     hf_session *fresh = NULL;
-    hf_status status = work_attach(in, it->who, it, &fresh, err);
+    hf_status status = work_attach(in, it->who, &fresh, err);
     if (status != HF_OK)
         return status;
-    hf_session_free(it->session);
+    work_unread(it);
+    work_settle(it);
+    it->older = it->session;
     it->session = fresh;
-    it->lock = (hf_lock){0};
     return HF_OK;
 }
 
@@ -134,21 +136,42 @@ void work_secret(const work *it, char *out)
     snprintf(out, WORK_SECRET_SIZE, "%s.%s", key->id, key->key);
 }
 
+hf_resource work_resource(int64_t number)
+{
+    hf_resource name = {.type = "customer"};
+    snprintf(name.id, sizeof name.id, "%lld", (long long)number);
+    return name;
+}
+
 /* ---- ending ---- */
 
-void work_free(work *it)
+static void work_close(hf_session **session)
 {
-    if (it != NULL)
-        hf_session_free(it->session);
-    free(it);
+    hf_error err;
+    if (*session != NULL && hf_session_close(*session, &err) != HF_OK)
+        fprintf(stderr, "customer: %s\n", err.message);
+    hf_session_free(*session);
+    *session = NULL;
+}
+
+void work_settle(work *it)
+{
+    work_close(&it->older);
+}
+
+void work_unread(work *it)
+{
+    hf_unit_free(it->unit);
+    it->unit = NULL;
+    it->parts = (aggregate){0};
 }
 
 void work_end(work *it)
 {
-    hf_error err;
     if (it == NULL)
         return;
-    if (hf_session_close(it->session, &err) != HF_OK)
-        fprintf(stderr, "customer: %s\n", err.message);
-    work_free(it);
+    work_unread(it);
+    work_close(&it->older);
+    work_close(&it->session);
+    free(it);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A business transaction: one person's work on one customer, from the page that opens it to the
- * save, over several requests. Its locks belong to its holdfast session. What it read first is kept
- * (an identity map of one aggregate): it is what the person's changes are compared with. */
+ * save, over several requests. Its locks belong to its holdfast session, what it has read to its
+ * unit: request 1 loads, request 2 saves. */
 #ifndef WORK_H
 #define WORK_H
 
@@ -13,16 +13,22 @@ typedef struct person {
     bool may_take_over;
 } person;
 
+/* A customer and its addresses, as records of a unit; NULL: not there. */
+typedef struct aggregate {
+    hf_record *root, *address[ADDRESS_KINDS];
+} aggregate;
+
 typedef struct work {
     struct work *next;
     char name[HF_SESSION_ID_SIZE]; /* how its pages call it */
     const person *who;
     hf_session *session;
-    hf_resource resource; /* the root's name: customer/42; customer/0 for work that only watches */
-    int64_t customer;
-    hf_lock lock; /* the last that was granted here; fence 0: none */
+    hf_session *older; /* in whose place it comes: ends when this one has its lock; NULL: none */
+    int64_t customer;  /* 0: it only watches */
+    hf_unit *unit;     /* NULL: nothing is read, or it was saved */
+    aggregate parts;   /* of the unit */
     bool loaded;
-    customer read;
+    customer read; /* as first read: what the person's changes are compared with */
 } work;
 
 /* What all works share. */
@@ -35,13 +41,22 @@ typedef struct office {
 /* Makes sure that there is a token for this application's sessions, and finds its id. */
 hf_status office_open(office *it, hf_error *err);
 
-/* Begins a work. In the same step the session of `replaces` (may be NULL) ends and its locks are
- * given back: of two pages of one person the newer counts. */
-hf_status work_begin(const office *in, const person *who, int64_t number, const work *replaces,
-                     work **out, hf_error *err);
+/* Begins a work, in the place of `before` (may be NULL), which is freed: of two pages of one person
+ * the newer counts. */
+hf_status work_begin(const office *in, const person *who, int64_t number, work *before, work **out,
+                     hf_error *err);
 
 /* Gives a work a new session, when the old one has lost its lock or ended. What was read stays. */
 hf_status work_renew(const office *in, work *it, hf_error *err);
+
+/* Ends the session in whose place the work has come. */
+void work_settle(work *it);
+
+/* Frees the unit; `read` stays. */
+void work_unread(work *it);
+
+/* The name of a customer with holdfast. */
+hf_resource work_resource(int64_t number);
 
 /* "ID.KEY", for the page. out holds WORK_SECRET_SIZE bytes. */
 enum { WORK_SECRET_SIZE = HF_SESSION_ID_SIZE + HF_KEY_SIZE };
@@ -50,10 +65,8 @@ void work_secret(const work *it, char *out);
 /* Says that it goes on. False: its session has ended. */
 bool work_lives(work *it);
 
-/* Ends the work with all it holds. If the store can't be told, its idle bound ends it. */
+/* Ends the work with all it holds. If the store can't be told, its idle bound ends it. Accepts
+ * NULL. */
 void work_end(work *it);
-
-/* Frees the memory alone: for a work that never came to be. Accepts NULL. */
-void work_free(work *it);
 
 #endif

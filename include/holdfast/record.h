@@ -91,7 +91,10 @@ typedef struct hf_column {
 } hf_column;
 
 typedef struct hf_table {
-    const char *name; /* "customer", "sales.customer" */
+    /* "customer", "sales.customer". NULL, with a type: a set without a table, whose members name it
+     * by their links. It has the columns of the first member's link, and is there as long as it has
+     * a member; its version is stored in holdfast's own table, and ends with the last one. */
+    const char *name;
     const char *type; /* of its resources; the name without a schema when NULL */
     /* Of the type; registered when the tables are opened. Of a member, its root's counts.
      * HF_POLICY_NONE: without locks, and nothing is registered. */
@@ -101,8 +104,8 @@ typedef struct hf_table {
     /* Columns: who saved it last, and when (a timestamp, text, or microseconds since 1970); who
      * made it, and when. NULL: not kept. */
     const char *by, *at, *made_by, *made_at;
-    /* A member of the aggregate of that table, whose key stands in the column `link` (several:
-     * "a,b"). NULL: it is a root. */
+    /* A member of the aggregate of that table, or of the set of that type, whose key stands in the
+     * column `link` (several: "a,b"). NULL: it is a root. */
     const char *parent, *link;
     const hf_column *columns; /* those with rules of their own; NULL: none */
 } hf_table;
@@ -137,6 +140,12 @@ typedef struct hf_unit_options {
      * is freed. NULL: tables with a policy of locks can't be used where they need one. */
     hf_session *session;
     const char *user; /* who saves, without a session */
+    /* What its locks are for, for whoever is refused; NULL: not said. Borrowed as the session. */
+    const char *purpose;
+    /* An older session of the same person, for the same record: a page that was opened again. Where
+     * this unit acquires a lock, that session ends in the same transaction, so that nobody is in
+     * their own way and nobody gets in between. NULL: none. Borrowed as the session. */
+    hf_session *replaces;
 } hf_unit_options;
 
 HF_API HF_MUST_USE hf_status hf_unit_open(hf_tables *tables, const hf_unit_options *options,
@@ -147,7 +156,8 @@ HF_API void hf_unit_free(hf_unit *unit);
 
 /* The record, loaded once: the first read wins, and a second find answers the same record as it was
  * first read. Where its policy wants a lock to read, that is acquired first. Finding a member loads
- * its root too. HF_NOT_FOUND: there is no such row. HF_LOCKED: someone else holds it. HF_STALE: its
+ * its root too. HF_NOT_FOUND: there is no such row; where versions are stored in holdfast's own
+ * table, the sentence says who deleted it. HF_LOCKED: someone else holds it. HF_STALE: its
  * aggregate has moved since the unit read another part of it. */
 HF_API HF_MUST_USE hf_status hf_unit_find(hf_unit *unit, const char *resource, hf_record **out,
                                           hf_error *err);
@@ -188,7 +198,7 @@ typedef struct hf_record_info {
     char resource[HF_RESOURCE_SIZE]; /* "": new, and the database is to make its key */
     int64_t version;       /* that was read, of a member its root's; 0: new, or there is none */
     int64_t at_us;         /* when it was last saved; 0: not known */
-    char by[HF_TEXT_SIZE]; /* by whom; "": not known */
+    char by[HF_TEXT_SIZE]; /* by whom, as people read it; "": not known */
     bool added, changed, removed; /* in this unit, and not committed */
 } hf_record_info;
 
@@ -267,7 +277,8 @@ typedef enum hf_clash_kind {
 } hf_clash_kind;
 
 typedef struct hf_difference {
-    char resource[HF_RESOURCE_SIZE]; /* the record: of an aggregate, the member */
+    /* the record: of an aggregate, the member; its type alone while it has no key */
+    char resource[HF_RESOURCE_SIZE];
     const char *column;
     hf_field base, mine, theirs; /* as it was read, as the unit has it, as it is now */
 } hf_difference;

@@ -43,6 +43,23 @@ void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size)
     buffer->text[buffer->size] = '\0';
 }
 
+void hf_buffer_text(hf_buffer *buffer, const char *text)
+{
+    hf_buffer_add(buffer, text, strlen(text));
+}
+
+void hf_buffer_number(hf_buffer *buffer, int64_t number)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    hf_buffer_add(buffer, at, (size_t)(digits + sizeof digits - at));
+}
+
 void hf_buffer_print(hf_buffer *buffer, const char *format, ...)
 {
     char small[512];

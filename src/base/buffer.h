@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define HF_BUFFER_MAX ((size_t)64 << 20) /* of its room; the text is shorter by its NUL */
 
@@ -18,6 +19,9 @@ typedef struct hf_buffer {
 } hf_buffer;
 
 void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size);
+/* The same without a format, which costs more than what it adds: text up to its NUL, a number. */
+void hf_buffer_text(hf_buffer *buffer, const char *text);
+void hf_buffer_number(hf_buffer *buffer, int64_t number);
 void hf_buffer_print(hf_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

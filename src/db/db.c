@@ -164,8 +164,7 @@ void hf_stmt_value(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *va
 
 void hf_stmt_list(hf_stmt *stmt, int at, const hf_list *list)
 {
-    if (stmt->db->driver->bind_list != NULL)
-        stmt->db->driver->bind_list(stmt, at, list);
+    stmt->db->driver->bind_list(stmt, at, list);
 }
 
 void hf_stmt_queue(hf_stmt *stmt)

@@ -129,17 +129,18 @@ void hf_stmt_value(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *va
  * gets an array a column, to be used as unnest($1, $2 ...) or = ANY ($1), in this very spelling; a
  * list of one row becomes plain values there, which costs the server half. MySQL writes it out
  * where the text says so:
- *   $1*              the rows, "(1,x'61'),(2,x'62')", for INSERT ... VALUES $1(type, id)     a
- *   condition, "(type=x'61' AND id=x'62' OR ...)", over as many of its columns as are named; many
- *   rows are written
- *                    so that an index on those columns serves, if few different values stand in the
- *                    first one
+ *   $1*              the rows, "(1,x'61'),(2,x'62')", for INSERT ... VALUES
+ *   $1(type, id)     a condition, "(type=x'61' AND id=x'62' OR ...)", over as many of its columns
+ *                    as are named; many rows are written so that an index on those columns serves,
+ *                    if few different values stand in the first one
  *   $1(+session, id) the same where many different ones do, with few rows in the table for each
- *   $1[type, id]     a table with those columns, for FROM $2               the second column of the
- *   first row: for statements that are sent only with lists of one row (values that are
- *                    bound beside a list must come after its columns)
- * Not SQLite. The list is borrowed until the statement has been sent. An empty list is the caller's
- * to avoid on MySQL. */
+ *   $1[type, id]     a table with those columns, for FROM
+ *   $2               the second column of the first row: for statements that are sent only with
+ *                    lists of one row (values that are bound beside a list must come after its
+ *                    columns)
+ * SQLite has one parameter for each value, row after row: VALUES (?,?),(?,?); without numbers, for
+ * it would search a list for each. The list is borrowed until the statement has been sent. An empty
+ * list is the caller's to avoid on MySQL. */
 void hf_stmt_list(hf_stmt *stmt, int at, const hf_list *list);
 
 /* Several statements in one round trip, where the database can: queue each (once at a time), send,

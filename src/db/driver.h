@@ -28,7 +28,7 @@ struct hf_db_driver {
     hf_status (*stmt_new)(hf_db *db, const char *sql, hf_stmt **out, hf_error *err);
     void (*stmt_free)(hf_stmt *stmt);
     void (*bind)(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value);
-    void (*bind_list)(hf_stmt *stmt, int at, const hf_list *list); /* NULL: not here */
+    void (*bind_list)(hf_stmt *stmt, int at, const hf_list *list);
     void (*queue)(hf_stmt *stmt);
     hf_status (*step)(hf_stmt *stmt, bool *row, hf_error *err);
     void (*reset)(hf_stmt *stmt);

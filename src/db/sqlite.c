@@ -392,6 +392,13 @@ static void sqlite_bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_valu
                           SQLITE_STATIC);
 }
 
+static void sqlite_bind_list(hf_stmt *stmt, int at, const hf_list *list)
+{
+    for (size_t i = 0; i < list->count * list->columns; i++)
+        sqlite_bind(stmt, at + (int)i, hf_kind_of_letter(list->kinds[i % list->columns]),
+                    &list->values[i]);
+}
+
 static void sqlite_queue(hf_stmt *stmt)
 {
     (void)stmt;
@@ -478,6 +485,7 @@ const hf_db_driver hf_db_sqlite = {
     .stmt_new = sqlite_stmt_new,
     .stmt_free = sqlite_stmt_free,
     .bind = sqlite_bind,
+    .bind_list = sqlite_bind_list,
     .queue = sqlite_queue,
     .step = sqlite_step,
     .reset = sqlite_reset,

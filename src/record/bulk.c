@@ -154,8 +154,7 @@ static void bulk_names(const bulk_work *work, hf_buffer *out)
     }
 }
 
-/* The rows as a table u. SQLite has it before the statement, as WITH; its parameters have no
- * numbers there, for SQLite keeps those in a list that it searches for each. */
+/* The rows as a table u. SQLite has it before the statement, as WITH. */
 static void bulk_source(const bulk_work *work, hf_buffer *out)
 {
     rec_dialect dialect = work->base.conn->tables->dialect;
@@ -276,16 +275,9 @@ static hf_status bulk_bind(bulk_work *work, const char *sql, const hf_list *list
                            hf_error *err)
 {
     hf_status status = rec_conn_statement(work->base.conn, sql, out, err);
-    size_t cells = list->count * list->columns;
-    if (status != HF_OK)
-        return status;
-    bool sqlite = work->base.conn->tables->dialect == REC_SQLITE;
-    if (!sqlite)
+    if (status == HF_OK)
         hf_stmt_list(*out, 1, list);
-    for (size_t i = 0; sqlite && i < cells; i++)
-        hf_stmt_value(*out, (int)i + 1, hf_kind_of_letter(list->kinds[i % list->columns]),
-                      &list->values[i]);
-    return HF_OK;
+    return status;
 }
 
 /* ---- a thousand ---- */

@@ -215,17 +215,30 @@ static void rec_catalog_rowid(const hf_tables *tables, rec_table *table)
         table->columns[table->key[i]].null_ok = false;
 }
 
+/* As many as there are, instead of as many as there may be. */
+static hf_status rec_catalog_keep(hf_tables *tables, rec_table *table, hf_error *err)
+{
+    rec_column *all = table->columns;
+    table->columns = hf_arena_alloc(&tables->arena, (table->count + 1) * sizeof *all);
+    if (table->columns != NULL)
+        memcpy(table->columns, all, table->count * sizeof *all);
+    hf_free(all);
+    return table->columns == NULL ? hf_fail_memory(err) : HF_OK;
+}
+
 static hf_status rec_catalog_columns(hf_tables *tables, hf_db *db, rec_table *table, hf_error *err)
 {
     hf_stmt *stmt = NULL;
     bool row = true;
-    table->columns = hf_arena_alloc(&tables->arena, REC_COLUMNS_MAX * sizeof *table->columns);
+    table->columns = hf_alloc(REC_COLUMNS_MAX * sizeof *table->columns);
     hf_status status = table->columns == NULL
                            ? hf_fail_memory(err)
                            : rec_catalog_ask(tables, db, table, REC_CATALOG_COLUMNS, &stmt, err);
     while (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) == HF_OK && row)
         status = rec_catalog_column(tables, table, stmt, err);
     hf_stmt_free(stmt);
+    if (table->columns != NULL && rec_catalog_keep(tables, table, err) != HF_OK)
+        return HF_NO_MEMORY;
     if (status == HF_OK && table->key_count == 0)
         return hf_fail(err, HF_INVALID, "The table %s has no primary key, which records need.",
                        table->name);

@@ -66,9 +66,7 @@ static void check_who(hf_clash *conflict, const hf_record *record)
     if (record->theirs_saved != NULL) {
         conflict->at_us = record->theirs_saved->saved_us;
         hf_slice_copy(conflict->by, sizeof conflict->by,
-                      hf_slice_of(record->theirs_saved->name[0] != '\0'
-                                      ? record->theirs_saved->name
-                                      : record->theirs_saved->user));
+                      hf_slice_of(rec_version_who(record->theirs_saved)));
     }
     if (!record->there)
         return;
@@ -79,14 +77,14 @@ static void check_who(hf_clash *conflict, const hf_record *record)
                       (hf_slice){record->theirs[table->by].text, record->theirs[table->by].size});
 }
 
-/* What others made of the members that the unit has read, beside their root. */
+/* What others made of the members that the unit has read, beside their root; and those it adds. */
 static hf_status check_members(rec_work *work, hf_clash *conflict, hf_record *root, hf_error *err)
 {
     hf_status status = HF_OK;
     for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next) {
-        if (it == root || it->added || it->gone || rec_record_root(it) != root)
+        if (it == root || it->gone || rec_record_root(it) != root)
             continue;
-        if (!it->read)
+        if (!it->read && !it->added)
             status = rec_check_read(work, it, REC_PLAIN, err);
         if (status == HF_OK && !rec_report_differences(work->report, conflict, it))
             status = hf_fail_memory(err);

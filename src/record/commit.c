@@ -20,7 +20,7 @@
 static void commit_mark(hf_unit *unit)
 {
     for (hf_record *it = unit->first; it != NULL; it = it->next) {
-        it->moves = it->read = it->there = false;
+        it->moves = it->read = it->there = it->ends = false;
         it->coming = it->theirs = NULL;
         it->coming_id = NULL;
         it->coming_version = it->theirs_version = 0;
@@ -185,6 +185,9 @@ static hf_status commit_inside(rec_work *work, hf_error *err)
         status = rec_settle(work, &done, err);
     if (status != HF_OK || done)
         return status;
+    status = rec_set_ends(work, err);
+    if (status != HF_OK)
+        return status;
     status = rec_lock_save(work, false, err);
     if (status != HF_OK)
         return commit_refused_save(work, status, err);
@@ -214,7 +217,7 @@ static hf_status commit_transaction(rec_work *work, hf_error *err)
 static void commit_take_over(hf_record *record)
 {
     const rec_table *table = record->table;
-    if (record->removed) {
+    if (record->removed || record->ends) {
         record->gone = true;
         record->removed = record->added = false;
         return;

@@ -3,6 +3,7 @@
  * locks, versions and rows are one transaction. */
 #include "record/inside.h"
 
+#include "base/hash.h"
 #include "db/sqlite.h"
 
 #include <holdfast/mysql.h>
@@ -30,6 +31,7 @@ static void conn_forget(rec_conn *conn)
         conn->statements[i] = NULL;
     }
     conn->statements_count = 0;
+    conn->last_update = (rec_last_update){0};
 }
 
 void rec_conn_drop(void *extra)
@@ -75,10 +77,7 @@ void rec_conn_give(rec_conn *conn)
 
 static size_t conn_bucket(const char *sql)
 {
-    size_t hash = 5381;
-    for (; *sql != '\0'; sql++)
-        hash = hash * 33 + (unsigned char)*sql;
-    return hash % REC_STATEMENTS;
+    return hf_hash_bytes(0, sql, strlen(sql)) % REC_STATEMENTS;
 }
 
 hf_status rec_conn_statement(rec_conn *conn, const char *sql, hf_stmt **out, hf_error *err)

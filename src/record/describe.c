@@ -24,9 +24,11 @@ bool rec_is_key(const rec_table *table, size_t column)
 
 rec_table *rec_table_named(hf_tables *tables, const char *name)
 {
-    for (size_t i = 0; name != NULL && i < tables->count; i++)
-        if (strcasecmp(tables->tables[i].as->name, name) == 0)
+    for (size_t i = 0; name != NULL && i < tables->count; i++) {
+        const hf_table *as = tables->tables[i].as;
+        if (strcasecmp(as->name != NULL ? as->name : as->type, name) == 0)
             return &tables->tables[i];
+    }
     return NULL;
 }
 
@@ -173,7 +175,7 @@ static hf_status rec_describe_rules(rec_table *table, hf_error *err)
 
 /* ---- aggregates ---- */
 
-static hf_status rec_describe_link(rec_table *table, hf_error *err)
+static hf_status rec_describe_link(hf_tables *tables, rec_table *table, hf_error *err)
 {
     const char *at = table->as->link == NULL ? "" : table->as->link;
     size_t count = 0;
@@ -190,8 +192,16 @@ static hf_status rec_describe_link(rec_table *table, hf_error *err)
         table->link[count++] = (size_t)column;
         at += size + (at[size] == ',');
     }
-    if (count == table->parent->key_count)
+    if (count > 0 && table->parent->set) {
+        hf_status status = rec_set_join(tables, table->parent, table, count, err);
+        if (status != HF_OK)
+            return status;
+    }
+    if (count > 0 && count == table->parent->key_count)
         return HF_OK;
+    if (table->parent->key_count == 0)
+        return hf_fail(err, HF_INVALID, "The table %s has no link that names its %s.", table->name,
+                       table->parent->name);
     return hf_fail(err, HF_INVALID, "The link of %s has to name %zu column%s, with the key of %s.",
                    table->name, table->parent->key_count, table->parent->key_count == 1 ? "" : "s",
                    table->parent->name);
@@ -213,7 +223,7 @@ static hf_status rec_describe_parent(hf_tables *tables, rec_table *table, hf_err
         return hf_fail(err, HF_INVALID,
                        "The table %s is a member of %s, whose policy counts; give it none.",
                        table->name, table->as->parent);
-    return rec_describe_link(table, err);
+    return rec_describe_link(tables, table, err);
 }
 
 static hf_status rec_describe_roots(hf_tables *tables, hf_error *err)
@@ -227,11 +237,15 @@ static hf_status rec_describe_roots(hf_tables *tables, hf_error *err)
                                table->name);
         }
         const hf_table *as = table->root->as;
+        if (table->set && table->key_count == 0)
+            return hf_fail(err, HF_INVALID,
+                           "The set %s has no members; describe a table with it as the parent.",
+                           table->type);
         if (table->root != table && as->compare != HF_COMPARE_VERSION)
             return hf_fail(err, HF_INVALID,
                            "The aggregate of %s has no version: its root must be compared by "
                            "version.",
-                           as->name);
+                           table->root->name);
         table->root->stored = as->compare == HF_COMPARE_VERSION && table->root->version < 0;
         if (table->root->stored || as->policy != HF_POLICY_NONE)
             tables->locks = true;
@@ -258,22 +272,32 @@ static void rec_describe_ranks(hf_tables *tables)
 
 /* ---- texts that are always the same ---- */
 
+static const char *rec_describe_keep(hf_tables *tables, hf_buffer *text)
+{
+    const char *kept =
+        text->failed ? NULL : hf_arena_text(&tables->arena, (hf_slice){text->text, text->size});
+    hf_buffer_done(text);
+    return kept;
+}
+
 static hf_status rec_describe_texts(hf_tables *tables, rec_table *table, hf_error *err)
 {
     hf_buffer text = {0};
     for (size_t i = 0; i < table->count; i++)
         hf_buffer_print(&text, "%s%s", i == 0 ? "SELECT " : ", ", table->columns[i].read);
     hf_buffer_print(&text, " FROM %s WHERE ", table->quoted);
-    table->select =
-        text.failed ? NULL : hf_arena_text(&tables->arena, (hf_slice){text.text, text.size});
-    hf_buffer_done(&text);
+    table->select = rec_describe_keep(tables, &text);
     for (size_t i = 0; i < table->key_count; i++)
         hf_buffer_print(&text, "%s%s = %s%zu", i == 0 ? "" : " AND ",
                         table->columns[table->key[i]].quoted, tables->places, i + 1);
-    table->by_key =
-        text.failed ? NULL : hf_arena_text(&tables->arena, (hf_slice){text.text, text.size});
-    hf_buffer_done(&text);
-    return table->select == NULL || table->by_key == NULL ? hf_fail_memory(err) : HF_OK;
+    table->by_key = rec_describe_keep(tables, &text);
+    bool good = table->select != NULL && table->by_key != NULL;
+    for (int lock = REC_PLAIN; good && lock <= REC_UPDATE; lock++) {
+        hf_buffer_print(&text, "%s%s%s", table->select, table->by_key,
+                        rec_lock_words(tables, (rec_lock)lock));
+        good = (table->one[lock] = rec_describe_keep(tables, &text)) != NULL;
+    }
+    return good ? HF_OK : hf_fail_memory(err);
 }
 
 static hf_status rec_describe_names(hf_tables *tables, rec_table *table, hf_error *err)
@@ -281,7 +305,8 @@ static hf_status rec_describe_names(hf_tables *tables, rec_table *table, hf_erro
     const char *name = table->as->name, *dot = name == NULL ? NULL : strchr(name, '.');
     hf_resource resource;
     char text[HF_RESOURCE_SIZE + 2];
-    if (name == NULL || name[0] == '\0' || strlen(name) > HF_TEXT_MAX)
+    bool set = name == NULL && table->as->type != NULL;
+    if (!set && (name == NULL || name[0] == '\0' || strlen(name) > HF_TEXT_MAX))
         return hf_fail(err, HF_INVALID, "A table's name has 1 to %d bytes.", HF_TEXT_MAX);
     table->schema =
         dot == NULL ? "" : hf_arena_text(&tables->arena, (hf_slice){name, (size_t)(dot - name)});
@@ -292,7 +317,7 @@ static hf_status rec_describe_names(hf_tables *tables, rec_table *table, hf_erro
         return hf_fail(err, HF_INVALID,
                        "%s can't be the type of a resource; give the table %s a type: small "
                        "letters, digits, _ . -",
-                       type, name);
+                       type, set ? type : name);
     memcpy(table->type, resource.type, sizeof table->type);
     if (rec_table_typed(tables, table->type) != table)
         return hf_fail(err, HF_INVALID, "Two tables have the type %s.", table->type);
@@ -303,6 +328,8 @@ static hf_status rec_describe_table(hf_tables *tables, hf_db *db, rec_table *tab
                                     const rec_missing *missing, hf_error *err)
 {
     hf_status status = rec_describe_names(tables, table, err);
+    if (status == HF_OK && table->as->name == NULL)
+        return rec_set_describe(table, err);
     if (status == HF_OK)
         status = rec_catalog_read(tables, db, table, err);
     if (status == HF_OK)

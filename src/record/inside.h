@@ -74,7 +74,9 @@ typedef struct rec_table {
     size_t names_count;
     /* SELECT of all columns, without a condition; the condition on its key, from $1 on. */
     const char *select, *by_key;
-    bool stored; /* its versions stand in holdfast's own table */
+    const char *one[3]; /* both, by rec_lock */
+    bool stored;        /* its versions stand in holdfast's own table */
+    bool set;           /* there is no table: see set.c */
 } rec_table;
 
 typedef enum rec_dialect { REC_SQLITE, REC_POSTGRES, REC_MYSQL } rec_dialect;
@@ -116,6 +118,12 @@ typedef struct rec_missing {
 hf_status rec_describe(hf_tables *tables, hf_db *db, const hf_table *as, size_t count,
                        const rec_missing *missing, hf_error *err);
 
+/* set.c: a set without a table. Its key is that of its members' links: each joins with `count`
+ * columns. */
+hf_status rec_set_describe(rec_table *table, hf_error *err);
+hf_status rec_set_join(hf_tables *tables, rec_table *set, const rec_table *member, size_t count,
+                       hf_error *err);
+
 /* Quotes an identifier; in the arena. */
 char *rec_quote(hf_tables *tables, hf_arena *arena, const char *name);
 
@@ -125,12 +133,21 @@ typedef struct rec_statement rec_statement;
 
 enum { REC_STATEMENTS = 64 }; /* buckets */
 
+/* The last UPDATE: the next one is mostly the same, and need not be written again. */
+typedef struct rec_last_update {
+    const rec_table *table; /* NULL: none */
+    uint64_t set;           /* its columns, of up to 64 */
+    bool moves;
+    hf_stmt *stmt;
+} rec_last_update;
+
 typedef struct rec_conn {
     hf_tables *tables;
     hf_pooled *pooled;
     hf_db *db;
     rec_statement *statements[REC_STATEMENTS];
     size_t statements_count;
+    rec_last_update last_update;
     hf_store *store; /* holdfast on this connection; made when first needed */
     hf_batch *batch;
     int tidy_at; /* SQLite: pages of the log at which it is copied next */
@@ -191,6 +208,7 @@ struct hf_record {
     int64_t coming_version;
     const char *coming_id;
     bool moves; /* its version moves: a root of what is changed, or changed itself */
+    bool ends;  /* a set whose last member goes */
     bool read;  /* in this commit: `theirs` is what stands in the database */
     bool there;
     hf_field *theirs;
@@ -212,11 +230,12 @@ typedef struct rec_reliance {
     struct rec_reliance *next;
 } rec_reliance;
 
-enum { REC_BUCKETS = 256 };
+enum { REC_BUCKETS = 64 };
 
 struct hf_unit {
     hf_tables *tables;
-    hf_session *session;
+    hf_session *session, *replaces;
+    const char *purpose;
     char user[HF_TEXT_SIZE];
     hf_arena arena;
     hf_record *first, **last;
@@ -249,6 +268,9 @@ const char *rec_lock_words(const hf_tables *tables, rec_lock lock);
 /* One row by its key, all columns; *there is false when there is none. */
 hf_status rec_select_one(rec_conn *conn, const rec_table *table, const hf_field *key, rec_lock lock,
                          hf_arena *arena, hf_field **out, bool *there, hf_error *err);
+/* The same of a set: *out is its key as its members have it; *there is false when it has none. */
+hf_status rec_set_find(rec_conn *conn, const rec_table *set, const hf_field *key, hf_arena *arena,
+                       hf_field **out, bool *there, hf_error *err);
 /* The rows that fit a condition: row after row. HF_TOO_LARGE: more than `max`. */
 hf_status rec_select_many(rec_conn *conn, const rec_table *table, const char *where,
                           const hf_field *args, size_t count, rec_lock lock, size_t max,
@@ -270,6 +292,8 @@ hf_status rec_lock_acquire(rec_conn *conn, hf_unit *unit, const rec_table *table
 /* The version that the resource has; 0: never saved, or gone. */
 hf_status rec_lock_version(rec_conn *conn, const rec_table *table, const char *id, hf_version *out,
                            hf_error *err);
+/* Who saved it, as people read it. */
+const char *rec_version_who(const hf_version *version);
 /* A copy of it in the arena; NULL of one that was never saved. */
 hf_status rec_version_keep(hf_arena *arena, const hf_version *version, hf_version **out,
                            hf_error *err);
@@ -318,6 +342,10 @@ bool rec_premises_need_gaps(const hf_unit *unit);
  * nobody can tell. */
 hf_status rec_settle(rec_work *work, bool *done, hf_error *err);
 
+/* set.c: finds out which sets lose their last member; makes a new set. */
+hf_status rec_set_ends(rec_work *work, hf_error *err);
+hf_status rec_set_begin(rec_work *work, hf_record *record, hf_error *err);
+
 /* write.c */
 hf_status rec_write(rec_work *work, hf_record *record, hf_error *err);
 
@@ -328,6 +356,8 @@ struct hf_report {
     size_t count, room;
 };
 hf_report *rec_report_new(void);
+/* A record that is there already: HF_STALE. The id is NULL where it is not known. */
+hf_status rec_report_there(rec_work *work, const char *type, const char *id, hf_error *err);
 hf_clash *rec_report_add(hf_report *report, hf_clash_kind kind, const char *resource);
 /* Copies a value into the report; false: out of memory. */
 bool rec_report_copy(hf_arena *arena, const hf_field *from, hf_field *out);

@@ -79,13 +79,15 @@ hf_status rec_key_format(const rec_table *table, const hf_field *values, char id
                          hf_error *err)
 {
     hf_buffer text = {0};
-    for (size_t i = 0; i < table->key_count; i++) {
+    if (table->key_count == 1)
+        rec_field_print(&text, &values[table->key[0]]);
+    for (size_t i = 0; table->key_count > 1 && i < table->key_count; i++) {
         hf_buffer piece = {0};
         if (i > 0)
             hf_buffer_add(&text, ",", 1);
         rec_field_print(&piece, &values[table->key[i]]);
         for (size_t j = 0; j < piece.size; j++)
-            if (table->key_count > 1 && (piece.text[j] == ',' || piece.text[j] == '%'))
+            if (piece.text[j] == ',' || piece.text[j] == '%')
                 hf_buffer_print(&text, "%%%02X", (unsigned char)piece.text[j]);
             else
                 hf_buffer_add(&text, piece.text + j, 1);

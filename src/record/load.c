@@ -19,6 +19,21 @@ static hf_status load_missing(const rec_table *table, const char *id, hf_error *
     return status;
 }
 
+/* The same where a stored version tells who deleted it. */
+static hf_status load_deleted(const rec_table *table, const char *id, const hf_version *version,
+                              hf_error *err)
+{
+    hf_status status = load_missing(table, id, err);
+    hf_clash said = {.kind = HF_CLASH_DELETED, .at_us = version->saved_us};
+    if (!version->gone || err == NULL)
+        return status;
+    memcpy(said.resource, err->resource, sizeof said.resource);
+    hf_slice_copy(said.by, sizeof said.by, hf_slice_of(rec_version_who(version)));
+    rec_report_sentence(&said, "");
+    memcpy(err->message, said.message, sizeof err->message);
+    return status;
+}
+
 static hf_status load_moved(const hf_record *root, hf_error *err)
 {
     char name[HF_RESOURCE_SIZE];
@@ -95,7 +110,7 @@ static hf_status load_root_now(rec_conn *conn, hf_unit *unit, rec_table *table, 
     if (status == HF_OK)
         status = rec_select_one(conn, table, key, REC_PLAIN, &unit->arena, &values, &there, err);
     if (status == HF_OK && !there)
-        status = load_missing(table, id, err);
+        status = load_deleted(table, id, &version, err);
     if (status == HF_OK)
         status = load_enter(unit, table, values, NULL, out, err);
     if (status == HF_OK && table->stored) {

@@ -20,12 +20,35 @@ static hf_status lock_run(rec_conn *conn, hf_error *err)
     return status;
 }
 
+/* The same for ops of the unit's session. To the program a record that is not found is one that is
+ * not there; here it is the session. */
+static hf_status lock_run_session(rec_conn *conn, hf_error *err)
+{
+    hf_status status = lock_run(conn, err);
+    return status != HF_NOT_FOUND ? status
+                                  : hf_fail(err, HF_EXPIRED,
+                                            "The session of this unit is not known in its "
+                                            "database; open one there.");
+}
+
 static hf_status lock_begin(rec_conn *conn, hf_error *err)
 {
     hf_status status = rec_conn_store(conn, err);
     if (status == HF_OK)
         hf_batch_clear(conn->batch);
     return status;
+}
+
+static hf_op *lock_add_acquire(rec_conn *conn, const hf_unit *unit, const rec_table *table,
+                               const char *id, hf_mode mode)
+{
+    hf_op *op = hf_batch_add(conn->batch, HF_OP_ACQUIRE);
+    op->session = hf_session_credentials(unit->session);
+    op->type = table->type;
+    op->id = id;
+    op->mode = mode;
+    op->purpose = unit->purpose;
+    return op;
 }
 
 hf_status rec_lock_acquire(rec_conn *conn, hf_unit *unit, const rec_table *table, const char *id,
@@ -39,12 +62,10 @@ hf_status rec_lock_acquire(rec_conn *conn, hf_unit *unit, const rec_table *table
     hf_status status = lock_begin(conn, err);
     if (status != HF_OK)
         return status;
-    hf_op *op = hf_batch_add(conn->batch, HF_OP_ACQUIRE);
-    op->session = hf_session_credentials(unit->session);
-    op->type = table->type;
-    op->id = id;
-    op->mode = mode;
-    return lock_run(conn, err);
+    if (unit->replaces != NULL && unit->replaces != unit->session)
+        hf_batch_add(conn->batch, HF_OP_CLOSE)->session = hf_session_credentials(unit->replaces);
+    lock_add_acquire(conn, unit, table, id, mode);
+    return lock_run_session(conn, err);
 }
 
 hf_status rec_lock_version(rec_conn *conn, const rec_table *table, const char *id, hf_version *out,
@@ -65,6 +86,11 @@ hf_status rec_lock_version(rec_conn *conn, const rec_table *table, const char *i
     if (out->gone)
         out->number = 0;
     return status;
+}
+
+const char *rec_version_who(const hf_version *version)
+{
+    return version->name[0] != '\0' ? version->name : version->user;
 }
 
 hf_status rec_version_keep(hf_arena *arena, const hf_version *version, hf_version **out,
@@ -129,7 +155,7 @@ static void lock_fill(const rec_work *work, hf_op *op, const hf_record *record, 
     const hf_unit *unit = work->unit;
     op->type = record->table->type;
     op->id = added ? record->coming_id : record->id;
-    op->gone = record->removed;
+    op->gone = record->removed || record->ends;
     if (unit->session != NULL)
         op->session = hf_session_credentials(unit->session);
     else
@@ -155,8 +181,8 @@ static hf_status lock_refuse(const rec_work *work, const hf_record *record, hf_e
 
 hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
 {
-    hf_record *saved[HF_BATCH_OPS_MAX];
-    size_t count = 0;
+    hf_record *saved[HF_SET_MAX];
+    size_t saves[HF_SET_MAX], count = 0; /* which op of the batch each is */
     hf_op *last = NULL;
     hf_status status = HF_OK;
     for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next) {
@@ -169,6 +195,11 @@ hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
             status = lock_begin(work->conn, err);
         if (status != HF_OK)
             return status;
+        /* nobody can hold what is not there yet; its maker does from now on */
+        if (added && rec_locks_to_edit(it->table))
+            lock_add_acquire(work->conn, work->unit, it->table, it->coming_id, HF_EXCLUSIVE)
+                ->linked = true;
+        saves[count] = hf_batch_count(work->conn->batch);
         last = hf_batch_add(work->conn->batch, HF_OP_SAVE);
         lock_fill(work, last, it, added);
         last->linked = true;
@@ -177,9 +208,9 @@ hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
     if (count == 0)
         return HF_OK;
     last->linked = false;
-    status = lock_run(work->conn, err);
+    status = lock_run_session(work->conn, err);
     for (size_t i = 0; status == HF_OK && i < count; i++) {
-        const hf_answer *answer = &hf_batch_op(work->conn->batch, i)->answer;
+        const hf_answer *answer = &hf_batch_op(work->conn->batch, saves[i])->answer;
         if (answer->versions_count > 0 && saved[i]->table->stored) {
             saved[i]->coming_version = answer->versions[0].number;
             status = rec_version_keep(&work->unit->arena, answer->versions, &saved[i]->coming_saved,

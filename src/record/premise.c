@@ -133,6 +133,12 @@ hf_status hf_unit_rely(hf_unit *unit, const hf_reliance *from, hf_error *err)
     if (on == NULL)
         return hf_fail_memory(err);
     hf_status status = premise_name(unit, from, on, err);
+    if (status == HF_OK &&
+        (on->table->set || (on->kind == HF_RELY_UNCHANGED && on->table->root->set)))
+        return hf_fail(err, HF_INVALID,
+                       "%s is a set without a row that could be kept as it is; rely on the result "
+                       "of a condition on its members (HF_RELY_RESULT).",
+                       on->table->root->type);
     if (status == HF_OK)
         status = premise_copy(unit, from, on, err);
     if (status == HF_OK)

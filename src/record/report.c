@@ -110,6 +110,8 @@ bool rec_report_differences(hf_report *report, hf_clash *conflict, const hf_reco
             continue;
         hf_difference *it = &list[conflict->columns_count++];
         rec_record_name(record, it->resource);
+        if (it->resource[0] == '\0')
+            hf_slice_copy(it->resource, sizeof it->resource, hf_slice_of(table->type));
         it->column = hf_arena_text(&report->arena, hf_slice_of(table->columns[i].name));
         good = it->column != NULL && rec_report_copy(&report->arena, &record->base[i], &it->base) &&
                rec_report_copy(&report->arena, &record->now[i], &it->mine) &&
@@ -150,6 +152,21 @@ void rec_report_sentence(hf_clash *conflict, const char *why)
     snprintf(conflict->message, sizeof conflict->message, "%s was %s%s%s%s.", conflict->resource,
              report_kinds[conflict->kind], by, when, versions);
     hf_text_show(conflict->message, sizeof conflict->message);
+}
+
+hf_status rec_report_there(rec_work *work, const char *type, const char *id, hf_error *err)
+{
+    char name[HF_RESOURCE_SIZE], why[HF_MESSAGE_SIZE];
+    snprintf(name, sizeof name, "%s%s%s", type, id == NULL ? "" : "/", id == NULL ? "" : id);
+    snprintf(why, sizeof why,
+             "A record of %s with the same key, or the same value where there may be one, is "
+             "there already.",
+             type);
+    hf_clash *conflict = rec_report_add(work->report, HF_CLASH_THERE, name);
+    if (conflict == NULL)
+        return hf_fail_memory(err);
+    rec_report_sentence(conflict, why);
+    return HF_STALE;
 }
 
 /* ---- JSON ---- */

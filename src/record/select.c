@@ -26,14 +26,11 @@ static hf_status select_read(rec_conn *conn, const rec_table *table, hf_stmt *st
 hf_status rec_select_one(rec_conn *conn, const rec_table *table, const hf_field *key, rec_lock lock,
                          hf_arena *arena, hf_field **out, bool *there, hf_error *err)
 {
-    hf_buffer sql = {0};
     hf_stmt *stmt = NULL;
     *there = false;
-    hf_buffer_print(&sql, "%s%s%s", table->select, table->by_key,
-                    rec_lock_words(conn->tables, lock));
-    hf_status status =
-        sql.failed ? hf_fail_memory(err) : rec_conn_statement(conn, sql.text, &stmt, err);
-    hf_buffer_done(&sql);
+    if (table->set)
+        return rec_set_find(conn, table, key, arena, out, there, err);
+    hf_status status = rec_conn_statement(conn, table->one[lock], &stmt, err);
     for (size_t i = 0; status == HF_OK && i < table->key_count; i++)
         if (!rec_bind(conn->tables, &table->columns[table->key[i]], stmt, (int)i + 1, &key[i],
                       arena))
@@ -104,6 +101,9 @@ static hf_status select_begin(rec_conn *conn, const rec_table *table, const char
                               hf_stmt **out, hf_error *err)
 {
     hf_buffer sql = {0};
+    if (table->set)
+        return hf_fail(err, HF_INVALID, "%s is a set without a table; ask for its members.",
+                       table->type);
     where = where == NULL || where[0] == '\0' ? "1 = 1" : where;
     if (strchr(where, ';') != NULL)
         return hf_fail(err, HF_INVALID, "A condition has no semicolon.");

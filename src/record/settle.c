@@ -17,6 +17,9 @@ static bool settle_has_mine(const hf_record *record)
         if (record->set[i] && !table->columns[i].lossy &&
             !rec_same(&record->theirs[i], &record->now[i]))
             return false;
+    if (table->stored && (record->theirs_saved == NULL ||
+                          strcmp(record->theirs_saved->user, record->unit->user) != 0))
+        return false;
     return table->by < 0 || !record->moves ||
            (record->theirs[table->by].kind == HF_FIELD_TEXT &&
             strcmp(record->theirs[table->by].text, record->unit->user) == 0);
@@ -31,7 +34,7 @@ static settle_sign settle_look(const hf_record *record)
         return record->there == record->removed ? SETTLE_OTHER
                : record->removed                ? SETTLE_DONE
                                                 : SETTLE_OTHER;
-    if (table->version < 0 || !record->moves)
+    if ((table->version < 0 && !table->stored) || !record->moves)
         return SETTLE_NONE;
     if (record->theirs_version == record->version)
         return SETTLE_OLD;
@@ -53,7 +56,14 @@ static hf_status settle_read(rec_work *work, hf_record *record, hf_error *err)
     record->read = status == HF_OK;
     if (status == HF_OK && record->there && table->version >= 0)
         record->theirs_version = record->theirs[table->version].number;
-    return status;
+    if (status != HF_OK || !table->stored || !record->there || record->added)
+        return status;
+    hf_version version = {0};
+    status = rec_lock_version(work->conn, table, record->id, &version, err);
+    record->theirs_version = version.number;
+    return status == HF_OK
+               ? rec_version_keep(&work->unit->arena, &version, &record->theirs_saved, err)
+               : status;
 }
 
 /* What is there is what the commit wrote. */
@@ -64,6 +74,7 @@ static hf_status settle_take(hf_record *record, hf_error *err)
         return HF_OK;
     record->coming = record->theirs;
     record->coming_version = record->theirs_version;
+    record->coming_saved = record->theirs_saved;
     hf_status status = rec_key_format(record->table, record->theirs, id, err);
     if (status == HF_OK &&
         (record->coming_id = hf_arena_text(&record->unit->arena, hf_slice_of(id))) == NULL)

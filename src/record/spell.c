@@ -163,13 +163,17 @@ hf_status rec_spell(const hf_tables *tables, const rec_table *table, const rec_c
 
 static bool spell_parse_int(hf_slice text, int64_t *out)
 {
-    char digits[24] = "", *end = NULL, again[24];
-    if (text.size == 0 || text.size >= sizeof digits)
+    size_t sign = text.size > 0 && text.at[0] == '-', i = sign;
+    int64_t number = 0; /* below zero, where there is room for all of them */
+    for (; i < text.size && text.at[i] >= '0' && text.at[i] <= '9'; i++)
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_sub_overflow(number, text.at[i] - '0', &number))
+            return false;
+    bool zeros = i > sign && text.at[sign] == '0' && (i > sign + 1 || sign > 0);
+    if (i == sign || i < text.size || zeros || (sign == 0 && number == INT64_MIN))
         return false;
-    memcpy(digits, text.at, text.size);
-    *out = strtoll(digits, &end, 10);
-    snprintf(again, sizeof again, "%" PRId64, *out);
-    return strcmp(again, digits) == 0;
+    *out = sign > 0 ? number : -number;
+    return true;
 }
 
 static hf_status spell_parse_hex(hf_slice text, hf_arena *arena, hf_field *out, hf_error *err)
@@ -222,7 +226,7 @@ bool rec_field_print(hf_buffer *out, const hf_field *value)
     case HF_FIELD_NULL:
         break;
     case HF_FIELD_INT:
-        hf_buffer_print(out, "%" PRId64, value->number);
+        hf_buffer_number(out, value->number);
         break;
     case HF_FIELD_REAL:
         hf_buffer_print(out, "%.17g", value->real);

@@ -25,6 +25,8 @@ hf_status hf_unit_open(hf_tables *tables, const hf_unit_options *options, hf_uni
         return hf_fail_memory(err);
     unit->tables = tables;
     unit->session = options->session;
+    unit->replaces = options->replaces;
+    unit->purpose = options->purpose;
     unit->arena.least = 2048;
     hf_slice_copy(unit->user, sizeof unit->user, hf_slice_of(user));
     unit->last = &unit->first;
@@ -137,8 +139,8 @@ static hf_status unit_parent_ok(const hf_unit *unit, const rec_table *table,
     if (parent == NULL || parent->table != table->parent || parent->unit != unit)
         return hf_fail(err, HF_INVALID, "A new record of %s needs its parent, of %s in this unit.",
                        table->name, table->parent->name);
-    if (parent->removed)
-        return hf_fail(err, HF_INVALID, "The parent of the new record of %s is to be removed.",
+    if (parent->removed || parent->gone)
+        return hf_fail(err, HF_INVALID, "The parent of the new record of %s is removed.",
                        table->name);
     return HF_OK;
 }
@@ -236,7 +238,7 @@ void hf_record_describe(const hf_record *record, hf_record_info *out)
     rec_record_name(record, out->resource);
     if (root->saved != NULL) {
         out->at_us = root->saved->saved_us;
-        hf_slice_copy(out->by, sizeof out->by, hf_slice_of(root->saved->user));
+        hf_slice_copy(out->by, sizeof out->by, hf_slice_of(rec_version_who(root->saved)));
     }
     const hf_record *said = table->by >= 0 || table->at >= 0 ? record : root;
     if (said->table->at >= 0)

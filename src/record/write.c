@@ -11,16 +11,35 @@
 typedef struct write_text {
     hf_tables *tables;
     hf_buffer sql;
+    hf_stmt *known; /* the statement that the text would be; NULL: write it */
+    int count;
     const rec_column *columns[2 * REC_COLUMNS_MAX];
     const hf_field *values[2 * REC_COLUMNS_MAX];
-    int count;
 } write_text;
+
+/* The lists are long, and are not cleared for the few that a statement has. */
+static void write_text_init(write_text *text, hf_tables *tables)
+{
+    text->tables = tables;
+    text->sql = (hf_buffer){0};
+    text->known = NULL;
+    text->count = 0;
+}
+
+static void write_put(write_text *text, const char *part)
+{
+    if (text->known == NULL)
+        hf_buffer_text(&text->sql, part);
+}
 
 static void write_param(write_text *text, const rec_column *column, const hf_field *value)
 {
     text->columns[text->count] = column;
     text->values[text->count] = value;
-    hf_buffer_print(&text->sql, "%s%d", text->tables->places, ++text->count);
+    write_put(text, text->tables->places);
+    ++text->count;
+    if (text->known == NULL)
+        hf_buffer_number(&text->sql, text->count);
 }
 
 /* The database's time, as this column keeps it. */
@@ -48,7 +67,9 @@ static void write_by_key(write_text *text, const hf_record *record)
     const rec_table *table = record->table;
     for (size_t i = 0; i < table->key_count; i++) {
         const rec_column *column = &table->columns[table->key[i]];
-        hf_buffer_print(&text->sql, "%s%s = ", i == 0 ? " WHERE " : " AND ", column->quoted);
+        write_put(text, i == 0 ? " WHERE " : " AND ");
+        write_put(text, column->quoted);
+        write_put(text, " = ");
         write_param(text, column, &record->base[table->key[i]]);
     }
 }
@@ -59,7 +80,9 @@ static void write_version_is(write_text *text, const hf_record *record)
     if (table->version < 0 || !record->moves)
         return;
     const rec_column *column = &table->columns[table->version];
-    hf_buffer_print(&text->sql, " AND %s = ", column->quoted);
+    write_put(text, " AND ");
+    write_put(text, column->quoted);
+    write_put(text, " = ");
     write_param(text, column, &record->base[table->version]);
 }
 
@@ -76,21 +99,11 @@ static void write_returning(write_text *text, const rec_table *table, bool key_o
 static hf_status write_refused(rec_work *work, const hf_record *record, hf_status status,
                                hf_error *err)
 {
-    char name[HF_RESOURCE_SIZE], why[HF_MESSAGE_SIZE];
+    char why[HF_MESSAGE_SIZE];
     hf_failure failure = hf_db_failure(work->conn->db);
-    if (failure == HF_FAILURE_DUPLICATE) {
-        rec_record_name(record, name);
-        snprintf(why, sizeof why,
-                 "A record of %s with the same key, or the same value where there may be one, is "
-                 "there already.",
-                 record->table->type);
-        hf_clash *conflict = rec_report_add(work->report, HF_CLASH_THERE,
-                                            name[0] == '\0' ? record->table->type : name);
-        if (conflict == NULL)
-            return hf_fail_memory(err);
-        rec_report_sentence(conflict, why);
-        return HF_STALE;
-    }
+    if (failure == HF_FAILURE_DUPLICATE)
+        return rec_report_there(work, record->table->type,
+                                record->id[0] == '\0' ? NULL : record->id, err);
     if (status != HF_INTERNAL || failure != HF_FAILURE_OTHER || err == NULL)
         return status;
     memcpy(why, err->message, sizeof why);
@@ -100,8 +113,12 @@ static hf_status write_refused(rec_work *work, const hf_record *record, hf_statu
 
 static hf_status write_begin(rec_work *work, write_text *text, hf_stmt **out, hf_error *err)
 {
-    hf_status status = text->sql.failed ? hf_fail_memory(err)
-                                        : rec_conn_statement(work->conn, text->sql.text, out, err);
+    hf_status status = HF_OK;
+    if (text->known != NULL)
+        hf_stmt_reset(*out = text->known);
+    else
+        status = text->sql.failed ? hf_fail_memory(err)
+                                  : rec_conn_statement(work->conn, text->sql.text, out, err);
     for (int i = 0; status == HF_OK && i < text->count; i++)
         if (!rec_bind(text->tables, text->columns[i], *out, i + 1, text->values[i],
                       &work->unit->arena))
@@ -191,10 +208,11 @@ static hf_status write_insert(rec_work *work, hf_record *record, hf_error *err)
 {
     const rec_table *table = record->table;
     hf_field one = HF_NUMBER(1), user = HF_TEXT(work->unit->user), key[REC_KEY_MAX];
-    write_text text = {.tables = work->conn->tables};
+    write_text text;
     hf_stmt *stmt = NULL;
     bool row = false, there = false;
     user.size = strlen(user.text);
+    write_text_init(&text, work->conn->tables);
     write_insert_text(work, &text, record, &one, &user);
     hf_status status = write_begin(work, &text, &stmt, err);
     hf_buffer_done(&text.sql);
@@ -237,24 +255,37 @@ static void write_update_text(write_text *text, const hf_record *record, const h
 {
     const rec_table *table = record->table;
     const char *comma = " SET ";
-    hf_buffer_print(&text->sql, "UPDATE %s", table->quoted);
+    write_put(text, "UPDATE ");
+    write_put(text, table->quoted);
     for (size_t i = 0; i < table->count; i++) {
         int at = (int)i;
         const rec_column *column = &table->columns[i];
         bool keeps = record->moves && (at == table->version || at == table->by || at == table->at);
         if (!keeps && !record->set[i])
             continue;
-        hf_buffer_print(&text->sql, "%s%s = ", comma, column->quoted);
+        write_put(text, comma);
+        write_put(text, column->quoted);
+        write_put(text, " = ");
         comma = ", ";
-        if (at == table->version)
-            hf_buffer_print(&text->sql, "%s + 1", column->quoted);
-        else if (at == table->at)
-            hf_buffer_print(&text->sql, "%s", rec_write_clock(text->tables, column));
+        if (at == table->version) {
+            write_put(text, column->quoted);
+            write_put(text, " + 1");
+        } else if (at == table->at)
+            write_put(text, rec_write_clock(text->tables, column));
         else
             write_param(text, column, at == table->by ? user : &record->now[i]);
     }
     write_by_key(text, record);
     write_version_is(text, record);
+}
+
+/* Which columns are set, if that says what the text is: it then reads nothing back. */
+static bool write_update_like(const hf_record *record, bool back, rec_last_update *out)
+{
+    *out = (rec_last_update){.table = record->table, .moves = record->moves};
+    for (size_t i = 0; i < record->table->count && i < 64; i++)
+        out->set |= (uint64_t)record->set[i] << i;
+    return record->table->count <= 64 && !back;
 }
 
 /* True: there is something to set; a root whose version is stored has no column that moves. */
@@ -287,17 +318,25 @@ static hf_status write_update(rec_work *work, hf_record *record, hf_error *err)
     const rec_table *table = record->table;
     hf_tables *tables = work->conn->tables;
     hf_field user = HF_TEXT(work->unit->user), key[REC_KEY_MAX];
-    write_text text = {.tables = tables};
+    write_text text;
     hf_stmt *stmt = NULL;
     bool back = rec_write_reads_back(record), row = false, found = false;
     user.size = strlen(user.text);
     if (!write_has_set(record))
         return HF_OK;
+    write_text_init(&text, tables);
+    rec_last_update like, *last = &work->conn->last_update;
+    bool alike = write_update_like(record, back, &like);
+    if (alike && last->table == like.table && last->set == like.set && last->moves == like.moves)
+        text.known = last->stmt;
     write_update_text(&text, record, &user);
     if (back && tables->dialect != REC_MYSQL)
         write_returning(&text, table, false);
     hf_status status = write_begin(work, &text, &stmt, err);
     hf_buffer_done(&text.sql);
+    like.stmt = stmt;
+    if (status == HF_OK && alike)
+        *last = like;
     if (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) != HF_OK)
         status = write_refused(work, record, status, err);
     if (status == HF_OK && row)
@@ -388,7 +427,8 @@ static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_
             const rec_table *table = &tables->tables[i];
             if (table->rank != rank || !write_is_below(table, record->table))
                 continue;
-            write_text text = {.tables = tables};
+            write_text text;
+            write_text_init(&text, tables);
             hf_buffer_print(&text.sql, "DELETE FROM %s", table->quoted);
             write_below(&text, record, table);
             status = write_run(work, &text, record, &found, err);
@@ -398,11 +438,12 @@ static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_
 
 static hf_status write_gone(rec_work *work, hf_record *record, hf_error *err)
 {
-    write_text text = {.tables = work->conn->tables};
+    write_text text;
     bool found = false;
     hf_status status = write_delete_below(work, record, err);
-    if (status != HF_OK)
+    if (status != HF_OK || record->table->set)
         return status;
+    write_text_init(&text, work->conn->tables);
     hf_buffer_print(&text.sql, "DELETE FROM %s", record->table->quoted);
     write_by_key(&text, record);
     write_version_is(&text, record);
@@ -412,7 +453,7 @@ static hf_status write_gone(rec_work *work, hf_record *record, hf_error *err)
 
 hf_status rec_write(rec_work *work, hf_record *record, hf_error *err)
 {
-    return record->added     ? write_insert(work, record, err)
+    return record->added ? (record->table->set ? rec_set_begin : write_insert)(work, record, err)
            : record->removed ? write_gone(work, record, err)
                              : write_update(work, record, err);
 }

@@ -76,14 +76,14 @@ expect() {
 # SENTENCE CODE EXPRESSION: is what was written one JSON text, called d in the Python expression?
 expect_json() {
     local told
-    told=$(python3 -c 'import json, sys
+    told=$(python3 -IS -c 'import json, sys
 d = json.load(open(sys.argv[1], encoding="utf-8"))
 assert eval(f"({sys.argv[2]})"), d' "$scratch/out" "$3" 2>&1)
     if [[ $? == 0 && $code == "$2" && -z $err ]]; then passed "$1"; else failed "$1" "wanted $2 and $3: $told"; fi
 }
 
 # A field of the last answer, as a Python expression.
-field() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$scratch/out" "$1"; }
+field() { python3 -IS -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$scratch/out" "$1"; }
 
 skipped() { echo "ok - $1 # SKIP $2"; }
 

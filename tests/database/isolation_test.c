@@ -768,10 +768,10 @@ static void without_the_write_of_the_anchor_it_would_be_granted_twice(shop *s)
 typedef enum save_way { BY_STORE, BY_CHECK, BY_SAVE, SAVE_WAYS } save_way;
 typedef enum loaded { LOADED_NOTHING, LOADED_NEW, LOADED_OLD } loaded;
 
-#define DYING_US (300 * MILLISECOND)
+#define DYING_US (300 * MILLISECOND) /* twice as long each time it was too short */
 
 /* Alice's save, in a transaction with her record. False: her session was over before. */
-static bool alice_saves_and_dies(shop *s, save_way way)
+static bool alice_saves_and_dies(shop *s, save_way way, int64_t idle_us)
 {
     bool postgres = s->engine == ON_POSTGRES, good;
     const char *verb = postgres ? "SELECT" : "CALL";
@@ -789,7 +789,7 @@ static bool alice_saves_and_dies(shop *s, save_way way)
     good = good && app_commit(s->other);
     if (!good)
         app_rollback(s->other);
-    rest_ms(DYING_US / MILLISECOND + 20);
+    rest_ms(idle_us / MILLISECOND + 20);
     return good;
 }
 
@@ -804,11 +804,12 @@ static loaded load_under_lock(shop *s, save_way way, void (*before)(shop *s))
         isolation_sweep_up(s);
         app_do(s->other, "DELETE FROM {app}");
         app_do(s->other, "INSERT INTO {app} VALUES (1, 'old')");
-        s->alice = brief_holder(s->plain, "alice", DYING_US, "1");
+        int64_t idle_us = DYING_US << play;
+        s->alice = brief_holder(s->plain, "alice", idle_us, "1");
         before(s);
         app_begin(s->app, s->level);
         expect_int(app_number(s->app, "SELECT count(*) FROM {app} WHERE id = 2"), 0);
-        good = alice_saves_and_dies(s, way);
+        good = alice_saves_and_dies(s, way, idle_us);
     }
     expect_true(good);
     said got = ASK(s->store, ACQUIRE, B("1"));

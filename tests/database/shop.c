@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <support/side_by_side.h>
 #include <time.h>
 
-#define TESTS_MAX 256
+#define TESTS_MAX     256
+#define TESTS_AT_ONCE 3 /* each on tables of its own; they mostly wait */
 
 /* ---- asking ---- */
 
@@ -268,5 +270,5 @@ int shop_main(const char *group, const shop_test *tests, size_t count, const cha
         units[i] = (struct CMUnitTest){turns[i].name, shop_go, shop_begin, shop_end, &turns[i]};
     if (chosen == 0)
         fprintf(stderr, "HF_TEST_STORES names no database server, or no test has such a name.\n");
-    return chosen ? _cmocka_run_group_tests(group, units, chosen, NULL, NULL) : 1;
+    return chosen ? run_side_by_side(group, units, chosen, TESTS_AT_ONCE) : 1;
 }

@@ -164,10 +164,21 @@ static void a_lock_whose_anchor_was_just_made_is_not_ended_without_it(shop *s)
     expect_int(holders(s->plain, "1"), done);
 }
 
-/* Leaves the application's transaction open. */
-static bool beats_before_it_dies(shop *s)
+/* Plays with carol, who lives for so long, until it has come to what it is about before she died:
+ * she lives twice as long each time. How long she lived at last. */
+static int64_t takeover_in_time(shop *s, bool (*play)(shop *s, int64_t idle_us), int64_t idle_us)
 {
-    s->carol = brief_holder(s->plain, "carol", 400 * MILLISECOND, "1");
+    bool good = play(s, idle_us);
+    for (int plays = 1; plays < PLAYS && !good; plays++)
+        good = play(s, idle_us *= 2);
+    expect_true(good);
+    return idle_us;
+}
+
+/* Leaves the application's transaction open. */
+static bool beats_before_it_dies(shop *s, int64_t idle_us)
+{
+    s->carol = brief_holder(s->plain, "carol", idle_us, "1");
     app_begin(s->app, s->level);
     said beaten = ASK(s->store, BEAT, BY(s->carol));
     if (beaten.status == HF_EXPIRED)
@@ -180,8 +191,8 @@ static bool beats_before_it_dies(shop *s)
 /* The beat is not committed yet: nobody can know. */
 static void while_a_beat_is_under_way_the_taker_is_busy(shop *s)
 {
-    expect_once(beats_before_it_dies(s));
-    rest_ms(450);
+    int64_t idle_us = takeover_in_time(s, beats_before_it_dies, 400 * MILLISECOND);
+    rest_ms(idle_us / MILLISECOND + 50);
     expect_in_time(busy_max_us(s), "a taker", must(HF_BUSY, s->plain, ACQUIRE, A("1")));
     app_rollback(s->app); /* it never was */
     must(HF_OK, s->plain, ACQUIRE, A("1"));
@@ -204,9 +215,9 @@ static void a_beat_beside_a_take_over_is_refused(shop *s)
     expect_int(app_number(s->other, "SELECT count(*) FROM {lock} WHERE id = '1'"), 1);
 }
 
-static bool holds_both(shop *s)
+static bool holds_both(shop *s, int64_t idle_us)
 {
-    s->carol = brief_holder(s->plain, "carol", 200 * MILLISECOND, "1");
+    s->carol = brief_holder(s->plain, "carol", idle_us, "1");
     said second = ASK(s->plain, ACQUIRE, C("2"));
     if (second.status != HF_EXPIRED)
         expect_status(HF_OK, second.status, second.message);
@@ -216,8 +227,8 @@ static bool holds_both(shop *s)
 /* The one who is stepped over may hold other things: they are dead as well, and anyone's. */
 static void what_else_the_dead_one_held_is_free_too(shop *s)
 {
-    expect_once(holds_both(s));
-    rest_ms(250);
+    int64_t idle_us = takeover_in_time(s, holds_both, 200 * MILLISECOND);
+    rest_ms(idle_us / MILLISECOND + 50);
     app_begin(s->app, s->level);
     app_begin(s->other, s->level);
     must(HF_OK, s->store, ACQUIRE, A("1"));

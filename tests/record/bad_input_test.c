@@ -47,7 +47,20 @@ static void a_description_that_does_not_fit_is_refused(void **state)
     wrong.name = "x'; DROP TABLE y; --";
     wrong.type = "x";
     bad_tables(s, wrong, "There is no table");
+    /* a set without a table */
+    bad_tables(s, (hf_table){.type = "cart"}, "has no members");
+    bad_tables(s, (hf_table){.type = "cart", .version = "version"}, "no columns and no parent");
+    bad_tables(s, (hf_table){0}, "A table's name has");
     hf_tables *records = NULL;
+    hf_table set[] = {{.type = "cart"}, *scene_table(s, "item"), *scene_table(s, "coupon")};
+    set[2].link = "id";
+    expect(HF_INVALID, hf_tables_open(s->url, set, 3, NULL, &records, &s->err), s->err);
+    expect_contains(s->err.message, "of another type than the key of the other members");
+    set[2].link = "of_cart,id";
+    expect(HF_INVALID, hf_tables_open(s->url, set, 3, NULL, &records, &s->err), s->err);
+    set[1].link = NULL;
+    expect(HF_INVALID, hf_tables_open(s->url, set, 2, NULL, &records, &s->err), s->err);
+    expect_contains(s->err.message, "no link that names its cart");
     expect(HF_INVALID, hf_tables_open("memory:", &good, 1, NULL, &records, &s->err), s->err);
     expect(HF_INVALID, hf_tables_open(s->url, NULL, 0, NULL, &records, &s->err), s->err);
     hf_table both[] = {good, good};
@@ -130,6 +143,65 @@ static void a_record_that_makes_no_sense_is_refused(void **state)
     scene_close(s);
 }
 
+/* Opened elsewhere, a session holds nothing here. */
+static void a_session_of_another_database_is_refused(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    scene_run(s, "INSERT INTO {n}_secret (id, word) VALUES (1, 'a');"
+                 "INSERT INTO {n}_policy (id, premium) VALUES (1, 100)");
+    hf_manager *elsewhere = NULL;
+    hf_session *session = NULL;
+    hf_session_options alice = {.user = "alice"};
+    hf_record *record = NULL;
+    expect(HF_OK, hf_manager_open("memory:", &elsewhere, &s->err), s->err);
+    expect(HF_OK, hf_session_open(elsewhere, &alice, &session, &s->err), s->err);
+    hf_unit *unit = scene_unit_of(s, session);
+    expect(HF_EXPIRED, hf_unit_find(unit, "secret/1", &record, &s->err), s->err);
+    expect_contains(s->err.message, "not known in its database");
+    expect_true(record == NULL);
+    scene_set(scene_find(unit, "policy/1"), "premium", HF_NUMBER(1));
+    scene_refused(unit, HF_EXPIRED);
+    expect_text(scene_value(s, "SELECT premium FROM {n}_policy"), "100");
+    hf_unit_free(unit);
+    hf_session_free(session);
+    hf_manager_close(elsewhere);
+    scene_close(s);
+}
+
+/* A role of PostgreSQL that may read and write rows, and not lock those that it only reads. */
+static void no_right_to_lock_is_told(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    hf_tables *records = NULL;
+    hf_table own[] = {*scene_table(s, "line"), *scene_table(s, "tax")};
+    hf_unit *unit = NULL;
+    char url[HF_URL_MAX + 80];
+    if (hf_db_kind_of(s->db) == HF_DB_POSTGRES) {
+        scene_run(s, "INSERT INTO {n}_line (document, place, amount) VALUES (1, 'x', 0);"
+                     "INSERT INTO {n}_tax (code, rate) VALUES ('DE', 19);"
+                     "CREATE ROLE {n}_reader;"
+                     "GRANT SELECT, UPDATE ON {n}_line TO {n}_reader;"
+                     "GRANT SELECT ON {n}_tax TO {n}_reader");
+        snprintf(url, sizeof url, "%s%coptions=-c%%20role%%3D%s_reader", s->url,
+                 strchr(s->url, '?') == NULL ? '?' : '&', s->names);
+        expect(HF_OK, hf_tables_open(url, own, 2, NULL, &records, &s->err), s->err);
+        expect(HF_OK, hf_unit_open(records, &(hf_unit_options){.user = "alice"}, &unit, &s->err),
+               s->err);
+        scene_set(scene_find(unit, "line/1,x"), "amount", HF_NUMBER(1));
+        hf_reliance on = {.kind = HF_RELY_UNCHANGED, .resource = "tax/DE"};
+        expect(HF_OK, hf_unit_rely(unit, &on, &s->err), s->err);
+        expect(HF_UNAVAILABLE, hf_unit_commit(unit, NULL, &s->err), s->err);
+        expect_contains(s->err.message, "permission denied for table");
+        expect_text(scene_value(s, "SELECT amount FROM {n}_line"), "0");
+        hf_unit_free(unit);
+        hf_tables_close(records);
+        scene_run(s, "DROP OWNED BY {n}_reader; DROP ROLE {n}_reader");
+    }
+    scene_close(s);
+}
+
 static void a_value_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -195,6 +267,8 @@ int main(void)
         cmocka_unit_test(a_description_that_does_not_fit_is_refused),
         cmocka_unit_test(missing_columns_are_written_as_alter_statements),
         cmocka_unit_test(a_record_that_makes_no_sense_is_refused),
+        cmocka_unit_test(a_session_of_another_database_is_refused),
+        cmocka_unit_test(no_right_to_lock_is_told),
         cmocka_unit_test(a_value_that_does_not_fit_is_refused),
     };
     return scene_main(tests, sizeof tests / sizeof *tests);

@@ -11,7 +11,8 @@
 
 static void faults_rows(scene *s)
 {
-    scene_run(s, "DELETE FROM {n}_line; DELETE FROM {n}_doctor;"
+    scene_run(s, "DELETE FROM {n}_line; DELETE FROM {n}_doctor; DELETE FROM {n}_item;"
+                 "INSERT INTO {n}_item (cart, place, what) VALUES ('1', 1, 'a');"
                  "INSERT INTO {n}_line (document, place, amount) VALUES (1, 'x', 1);"
                  "INSERT INTO {n}_doctor (id, on_call) VALUES (1, 1)");
 }
@@ -54,7 +55,8 @@ typedef struct cut {
     proxy_way way;
     const char *pattern;
     proxy_when when;
-    bool both; /* two records: a transaction */
+    bool both;   /* two records: a transaction */
+    bool stored; /* one whose version stands in holdfast's own table */
 } cut;
 
 static void faults_cut(scene *s, hf_tables *through, proxy *between, const cut *it)
@@ -66,6 +68,12 @@ static void faults_cut(scene *s, hf_tables *through, proxy *between, const cut *
     scene_set(scene_find(unit, "line/1,x"), "amount", HF_NUMBER(2));
     if (it->both)
         scene_set(scene_find(unit, "doctor/1"), "on_call", HF_NUMBER(0));
+    hf_record *item = it->stored ? scene_find(unit, "item/1,1") : NULL;
+    hf_record_info was = {0}, now = {0};
+    if (item != NULL) {
+        hf_record_describe(item, &was);
+        scene_set(item, "what", HF_TEXT("b"));
+    }
     size_t before = proxy_sprung(between);
     proxy_cut_at(between, it->way, it->pattern, it->when);
     hf_status status = hf_unit_commit(unit, NULL, &err);
@@ -77,6 +85,11 @@ static void faults_cut(scene *s, hf_tables *through, proxy *between, const cut *
     expect_text(scene_value(s, "SELECT version FROM {n}_line"), "2"); /* once */
     if (it->both)
         expect_text(scene_value(s, "SELECT version FROM {n}_doctor"), "2");
+    if (item != NULL) {
+        hf_record_describe(item, &now);
+        expect_int(now.version, was.version + 1);
+        expect_text(scene_value(s, "SELECT what FROM {n}_item"), "b");
+    }
     scene_set(scene_find(unit, "line/1,x"), "amount", HF_NUMBER(3)); /* the work goes on */
     scene_commit(unit);
     hf_unit_free(unit);
@@ -88,9 +101,12 @@ static void a_cut_commit_is_settled_by_the_next(void **state)
     scene *s = scene_open();
     char url[HF_URL_MAX];
     static const cut cuts[] = {
-        {PROXY_UP, "UPDATE", PROXY_AFTER, false},    {PROXY_UP, "UPDATE", PROXY_BEFORE, false},
-        {PROXY_UP, "\003COMMIT", PROXY_AFTER, true}, {PROXY_UP, "\003COMMIT", PROXY_BEFORE, true},
-        {PROXY_DOWN, "COMMIT", PROXY_BEFORE, true},
+        {PROXY_UP, "UPDATE", PROXY_AFTER, false, false},
+        {PROXY_UP, "UPDATE", PROXY_BEFORE, false, false},
+        {PROXY_UP, "\003COMMIT", PROXY_AFTER, true, false},
+        {PROXY_UP, "\003COMMIT", PROXY_BEFORE, true, true},
+        {PROXY_UP, "\003COMMIT", PROXY_AFTER, true, true},
+        {PROXY_DOWN, "COMMIT", PROXY_BEFORE, true, true},
     };
     bool postgres = hf_db_kind_of(s->db) == HF_DB_POSTGRES;
     for (size_t i = 0; !s->at->own_file && i < sizeof cuts / sizeof *cuts; i++) {
@@ -137,10 +153,11 @@ static void others_may_make_it_impossible_to_tell(void **state)
 /* ---- memory ---- */
 
 /* One piece of work from the beginning; whatever it comes to. */
-static hf_status faults_work(scene *s, char **token)
+static hf_status faults_work(scene *s, unsigned n, char **token)
 {
     hf_unit *unit = NULL;
-    hf_record *line = NULL, *added = NULL;
+    hf_record *line = NULL, *added = NULL, *cart = NULL;
+    char number[16];
     hf_reliance on = {.kind = HF_RELY_PRESENT, .resource = "doctor/1"};
     hf_status status =
         hf_unit_open(s->records, &(hf_unit_options){.user = "Alice"}, &unit, &s->err);
@@ -153,6 +170,13 @@ static hf_status faults_work(scene *s, char **token)
         status = hf_unit_add(unit, scene_table(s, "customer")->name, NULL, &added, &s->err);
     if (status == HF_OK)
         status = hf_record_set(added, "name", HF_TEXT("New"), &s->err);
+    snprintf(number, sizeof number, "%u", n);
+    if (status == HF_OK)
+        status = hf_unit_add(unit, "cart", NULL, &cart, &s->err);
+    if (status == HF_OK)
+        status = hf_record_set(cart, "cart", HF_TEXT(number), &s->err);
+    if (status == HF_OK)
+        status = hf_unit_add(unit, scene_table(s, "coupon")->name, cart, &added, &s->err);
     if (status == HF_OK)
         status = hf_unit_rely(unit, &on, &s->err);
     if (status == HF_OK)
@@ -173,7 +197,7 @@ static void memory_that_runs_out_saves_nothing(void **state)
     for (unsigned n = 1; more; n++) {
         char *token = NULL, wanted[16];
         out_of_memory_begin(OF_LIBRARY, n, false);
-        hf_status status = faults_work(s, &token);
+        hf_status status = faults_work(s, n, &token);
         more = out_of_memory_end();
         hf_json_free(token);
         expect_true(status == HF_OK || status == HF_NO_MEMORY || status == HF_UNAVAILABLE);
@@ -184,6 +208,7 @@ static void memory_that_runs_out_saves_nothing(void **state)
         expect_text(scene_value(s, "SELECT version FROM {n}_line"), wanted);
         snprintf(wanted, sizeof wanted, "%u", done);
         expect_text(scene_value(s, "SELECT count(*) FROM {n}_customer"), wanted);
+        expect_text(scene_value(s, "SELECT count(*) FROM {n}_coupon"), wanted);
     }
     expect_true(!s->at->own_file || (done > 0 && failed > 10));
     scene_close(s);

@@ -131,6 +131,107 @@ static void stored_versions_move_with_the_record(void **state)
     scene_close(s);
 }
 
+/* A page that is opened again by the same person, in another session. */
+static void a_unit_takes_the_place_of_an_older_session(void **state)
+{
+    (void)state;
+    scene *s = locks_open();
+    hf_session *before = scene_session(s, "alice"), *alice = scene_session(s, "alice");
+    hf_session *bob = scene_session(s, "bob"), *third = scene_session(s, "alice");
+    hf_unit *old = scene_unit_of(s, before), *his = scene_unit_of(s, bob), *hers = NULL;
+    hf_unit_options options = {.session = alice, .purpose = "moving house", .replaces = before};
+    hf_record *record = NULL;
+    scene_find(old, "secret/1");
+    expect(HF_OK, hf_unit_open(s->records, &options, &hers, &s->err), s->err);
+    expect(HF_OK, hf_unit_edit(hers, "secret/1", &record, &s->err), s->err);
+    expect(HF_EXPIRED, hf_session_beat(before, NULL, &s->err), s->err);
+    expect(HF_LOCKED, hf_unit_find(his, "secret/1", &record, &s->err), s->err);
+    expect_text(s->err.holder.purpose, "moving house");
+    hf_unit_free(hers);
+    /* refused, the older one goes on */
+    options.session = third;
+    options.replaces = bob;
+    expect(HF_OK, hf_unit_open(s->records, &options, &hers, &s->err), s->err);
+    expect(HF_LOCKED, hf_unit_find(hers, "secret/1", &record, &s->err), s->err);
+    expect(HF_OK, hf_session_beat(bob, NULL, &s->err), s->err);
+    hf_unit_free(hers);
+    hf_unit_free(old);
+    hf_unit_free(his);
+    hf_session_free(before);
+    locks_end(alice);
+    locks_end(bob);
+    locks_end(third);
+    scene_close(s);
+}
+
+/* What is added is its maker's until the session ends; what was deleted says by whom. */
+static void a_new_record_is_locked_by_who_adds_it(void **state)
+{
+    (void)state;
+    scene *s = locks_open();
+    hf_session *alice = scene_session(s, "alice"), *bob = scene_session(s, "bob");
+    hf_unit *hers = scene_unit_of(s, alice), *his = scene_unit_of(s, bob);
+    hf_unit *nobody = scene_unit(s, "carol");
+    hf_record *record = NULL, *found = NULL;
+    hf_record_info info;
+    expect(HF_OK, hf_unit_add(hers, scene_table(s, "secret")->name, NULL, &record, &s->err),
+           s->err);
+    scene_set(record, "id", HF_NUMBER(7));
+    scene_set(record, "word", HF_TEXT("new"));
+    scene_commit(hers);
+    hf_record_describe(record, &info);
+    expect_true(info.version == 1 && strcmp(info.by, "alice") == 0);
+    expect(HF_LOCKED, hf_unit_find(his, "secret/7", &found, &s->err), s->err);
+    scene_set(record, "word", HF_TEXT("newer"));
+    scene_commit(hers);
+    expect(HF_OK, hf_unit_remove(hers, record, &s->err), s->err);
+    scene_commit(hers);
+    hf_unit_free(hers);
+    locks_end(alice);
+    expect(HF_NOT_FOUND, hf_unit_find(his, "secret/7", &found, &s->err), s->err);
+    expect_contains(s->err.message, "secret/7 was deleted by alice at ");
+    expect(HF_OK, hf_unit_add(nobody, scene_table(s, "secret")->name, NULL, &record, &s->err),
+           s->err);
+    scene_set(record, "id", HF_NUMBER(8));
+    scene_refused(nobody, HF_NOT_HELD);
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_secret"), "1");
+    hf_unit_free(nobody);
+    hf_unit_free(his);
+    locks_end(bob);
+    scene_close(s);
+}
+
+/* The locks are on the unit's connection, in the transaction of its rows: what the lock store tells
+ * PostgreSQL's planner on its own connections is not said there, before or after. */
+static void planner_settings_of_the_locks_never_reach_the_rows(void **state)
+{
+    (void)state;
+    scene *s = locks_open();
+    if (hf_db_kind_of(s->db) == HF_DB_POSTGRES) {
+        static const char as_ever[] = "current_setting('enable_seqscan') = 'on' AND "
+                                      "current_setting('enable_hashjoin') = 'on' AND "
+                                      "current_setting('plan_cache_mode') = 'auto' AND "
+                                      "current_setting('statement_timeout') = '0'";
+        hf_session *alice = scene_session(s, "alice");
+        hf_unit *unit = scene_unit_of(s, alice);
+        hf_record *record = NULL, **found = NULL;
+        size_t count = 0;
+        hf_reliance on = {.kind = HF_RELY_WHERE, .resource = "book/1", .where = as_ever};
+        expect(HF_OK, hf_unit_edit(unit, "secret/1", &record, &s->err), s->err);
+        scene_set(record, "word", HF_TEXT("b"));
+        expect(HF_OK, hf_unit_rely(unit, &on, &s->err), s->err);
+        scene_commit(unit); /* the premise is looked at after the lock, in one transaction */
+        expect(HF_OK,
+               hf_unit_select(unit, scene_table(s, "policy")->name, as_ever, NULL, 0, &found,
+                              &count, &s->err),
+               s->err);
+        expect_int(count, 1);
+        hf_unit_free(unit);
+        locks_end(alice);
+    }
+    scene_close(s);
+}
+
 /* Where case does not count for the database, two spellings are one row and one lock. */
 static void a_row_has_one_lock_however_its_key_is_spelled(void **state)
 {
@@ -164,6 +265,9 @@ int main(void)
         cmocka_unit_test(editing_without_the_lock_is_refused),
         cmocka_unit_test(with_a_lock_and_a_version_both_are_checked),
         cmocka_unit_test(stored_versions_move_with_the_record),
+        cmocka_unit_test(a_unit_takes_the_place_of_an_older_session),
+        cmocka_unit_test(a_new_record_is_locked_by_who_adds_it),
+        cmocka_unit_test(planner_settings_of_the_locks_never_reach_the_rows),
         cmocka_unit_test(a_row_has_one_lock_however_its_key_is_spelled),
     };
     return scene_main(tests, sizeof tests / sizeof *tests);

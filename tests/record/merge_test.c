@@ -45,6 +45,47 @@ static void what_both_have_set_is_decided_by_rules(void **state)
     scene_close(s);
 }
 
+#define MERGE_THING "thing/00000000-0000-0000-0000-000000000001"
+
+static void mine_least_and_a_function_of_the_program_decide_too(void **state)
+{
+    (void)state;
+    scene *s = merge_open();
+    scene_run(s, "INSERT INTO {n}_thing (id, title, low, path) VALUES "
+                 "('00000000-0000-0000-0000-000000000001', 'old', 10, '/a')");
+    static const struct {
+        int64_t mine, theirs;
+        const char *path, *low, *longer; /* what comes of it; NULL: a person decides */
+    } rounds[] = {{8, 9, "/a/b/c/d", "8", "/a/b/c/d"},
+                  {9, 7, "/b", "7", "/their"},
+                  {5, 6, "/equal", "", NULL}};
+    for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) {
+        scene_run(s, "UPDATE {n}_thing SET path = '/a', title = 'old', low = 10");
+        hf_unit *unit = scene_unit(s, "Alice");
+        hf_record *mine = scene_find(unit, MERGE_THING);
+        char sql[160], title[40];
+        snprintf(sql, sizeof sql,
+                 "UPDATE {n}_thing SET title = 'theirs', low = %d, "
+                 "path = '/their', version = version + 1",
+                 (int)rounds[i].theirs);
+        snprintf(title, sizeof title, "mine %zu", i);
+        scene_set(mine, "title", HF_TEXT(title));
+        scene_set(mine, "low", HF_NUMBER(rounds[i].mine));
+        scene_set(mine, "path", HF_TEXT(rounds[i].path));
+        scene_run(s, sql);
+        expect(rounds[i].longer != NULL ? HF_OK : HF_STALE, hf_unit_merge(unit, NULL, &s->err),
+               s->err);
+        if (rounds[i].longer != NULL) {
+            scene_commit(unit);
+            expect_text(scene_value(s, "SELECT title FROM {n}_thing"), title);
+            expect_text(scene_value(s, "SELECT low FROM {n}_thing"), rounds[i].low);
+            expect_text(scene_value(s, "SELECT path FROM {n}_thing"), rounds[i].longer);
+        }
+        hf_unit_free(unit);
+    }
+    scene_close(s);
+}
+
 static void a_person_decides_where_no_rule_does(void **state)
 {
     (void)state;
@@ -175,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_both_have_set_is_decided_by_rules),
+        cmocka_unit_test(mine_least_and_a_function_of_the_program_decide_too),
         cmocka_unit_test(a_person_decides_where_no_rule_does),
         cmocka_unit_test(what_was_merely_read_must_not_have_changed),
         cmocka_unit_test(merged_changes_commute),

@@ -36,6 +36,12 @@ static const char *const scene_schema =
     "CREATE TABLE {n}_book (id {ref} NOT NULL PRIMARY KEY, title VARCHAR(20)){engine};"
     "CREATE TABLE {n}_folder (name VARCHAR(20){nocase} NOT NULL PRIMARY KEY, content "
     "VARCHAR(20)){engine};"
+    "CREATE TABLE {n}_item (cart VARCHAR(20) NOT NULL, place INTEGER NOT NULL, what VARCHAR(20), "
+    "PRIMARY KEY (cart, place)){engine};"
+    "CREATE TABLE {n}_coupon (id {key}, of_cart VARCHAR(20) NOT NULL){engine};"
+    "CREATE TABLE {n}_thing (id {uuid} NOT NULL PRIMARY KEY, other {uuid}, data {json}, low "
+    "INTEGER, "
+    "title VARCHAR(20), path VARCHAR(40), version INTEGER NOT NULL DEFAULT 1){engine};"
     "CREATE TABLE {n}_doctor (id {ref} NOT NULL PRIMARY KEY, on_call INTEGER NOT NULL, version "
     "INTEGER NOT NULL DEFAULT 1){engine};";
 
@@ -50,6 +56,8 @@ static const char *const scene_words[][4] = {
     {"{stamp}", "TIMESTAMPTZ", "timestamptz", "DATETIME(6)"},
     {"{bytes}", "BLOB", "bytea", "VARBINARY(100)"},
     {"{text}", "TEXT", "text", "TEXT"},
+    {"{uuid}", "UUID", "uuid", "CHAR(36)"},
+    {"{json}", "JSON", "jsonb", "JSON"},
     {"{nocase}", " COLLATE NOCASE", "", ""},
     {"{engine}", "", "", " ENGINE=InnoDB"},
 };
@@ -108,6 +116,21 @@ static const hf_column scene_rules[] = {
     {.name = "labels", .merge = HF_MERGE_UNION}, {.name = "notes", .quiet = true},
     {.name = "balance", .merge = HF_MERGE_MAX},  {0}};
 
+/* The longer of two; a person decides if none is. */
+static bool scene_longer(const hf_field *base, const hf_field *mine, const hf_field *theirs,
+                         hf_field *out)
+{
+    (void)base;
+    *out = mine->size > theirs->size ? *mine : *theirs;
+    return mine->size != theirs->size;
+}
+
+static const hf_column scene_thing_rules[] = {
+    {.name = "title", .merge = HF_MERGE_MINE},
+    {.name = "low", .merge = HF_MERGE_MIN},
+    {.name = "path", .merge = HF_MERGE_CALL, .call = scene_longer},
+    {0}};
+
 static const hf_table scene_described[] = {
     {.type = "customer",
      .version = "version",
@@ -124,6 +147,10 @@ static const hf_table scene_described[] = {
     {.type = "book", .policy = HF_POLICY_READ_WRITE},
     {.type = "folder", .policy = HF_POLICY_EXCLUSIVE_READ},
     {.type = "doctor", .version = "version"},
+    {.type = "thing", .version = "version", .columns = scene_thing_rules},
+    {.type = "cart"}, /* no table */
+    {.type = "item", .parent = "cart", .link = "cart"},
+    {.type = "coupon", .parent = "cart", .link = "of_cart"},
 };
 
 hf_table *scene_table(scene *s, const char *type)
@@ -140,10 +167,11 @@ static void scene_describe(scene *s)
     for (size_t i = 0; i < s->count; i++) {
         s->tables[i] = scene_described[i];
         snprintf(s->table_names[i], sizeof s->table_names[i], "%s_%s", s->names, s->tables[i].type);
-        s->tables[i].name = s->table_names[i];
+        if (strcmp(s->tables[i].type, "cart") != 0)
+            s->tables[i].name = s->table_names[i];
     }
     for (size_t i = 0; i < s->count; i++)
-        if (s->tables[i].parent != NULL)
+        if (s->tables[i].parent != NULL && strcmp(s->tables[i].parent, "cart") != 0)
             s->tables[i].parent = scene_table(s, s->tables[i].parent)->name;
 }
 
@@ -181,6 +209,8 @@ static void scene_make(scene *s)
     }
     for (size_t i = s->count; i > 0; i--) {
         char sql[160];
+        if (s->tables[i - 1].name == NULL)
+            continue;
         snprintf(sql, sizeof sql,
                  hf_db_kind_of(s->db) == HF_DB_POSTGRES ? "TRUNCATE %s RESTART IDENTITY CASCADE"
                                                         : "DELETE FROM %s",

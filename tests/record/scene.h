@@ -10,7 +10,7 @@
 #include <support/check.h>
 #include <support/test_store.h>
 
-enum { SCENE_TABLES = 11 };
+enum { SCENE_TABLES = 15 };
 
 typedef struct scene {
     const test_store *at;

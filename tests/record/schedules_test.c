@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Schedules: sessions whose steps (read, write, commit) come in every order. No update is lost, and
  * what a unit relies on stays so until it has committed. Each anomaly is back when its pin is left
- * out, so the schedules do find it. */
+ * out, so the schedules do find it. All of it whatever isolation level the database gives to a
+ * connection that asks for none: a unit has a transaction of its own, at its own level. */
+#include "record/inside.h"
 #include "record/scene.h"
 
 #include <pthread.h>
@@ -18,13 +20,55 @@ typedef struct player {
     hf_status status;
 } player;
 
-/* Every order in which the steps of `count` sessions can come, as digits. */
+/* ---- levels ---- */
+
+static const char *const levels[] = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
+enum { LEVELS = 3, CONNECTIONS = 3 };
+
+/* SQLite has one. */
+static int schedules_levels(const scene *s)
+{
+    return hf_db_kind_of(s->db) == HF_DB_SQLITE ? 1 : LEVELS;
+}
+
+/* What the connections of the units have where nothing else is said. Asked again, it is still so:
+ * they are the same connections, and no unit changes it. */
+static void schedules_level(scene *s, int level, bool still)
+{
+    hf_db_kind kind = hf_db_kind_of(s->db);
+    rec_conn *conns[CONNECTIONS] = {NULL};
+    char sql[120], now[40];
+    if (kind == HF_DB_SQLITE)
+        return;
+    snprintf(sql, sizeof sql, "SET SESSION %sTRANSACTION ISOLATION LEVEL %s",
+             kind == HF_DB_POSTGRES ? "CHARACTERISTICS AS " : "", levels[level]);
+    for (int i = 0; i < CONNECTIONS; i++)
+        expect(HF_OK, rec_conn_take(s->records, &conns[i], &s->err), s->err);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        if (!still)
+            expect(HF_OK, hf_db_run(conns[i]->db, sql, &s->err), s->err);
+        expect(HF_OK,
+               hf_db_ask(conns[i]->db,
+                         kind == HF_DB_POSTGRES  ? "SHOW default_transaction_isolation"
+                         : kind == HF_DB_MARIADB ? "SELECT @@session.tx_isolation"
+                                                 : "SELECT @@session.transaction_isolation",
+                         now, sizeof now, &s->err),
+               s->err);
+        expect_int((now[0] | 32) == (levels[level][0] | 32) &&
+                       (now[2] | 32) == (levels[level][2] | 32),
+                   true);
+        rec_conn_give(conns[i]);
+    }
+}
+
+/* Every order in which the steps of `count` sessions can come, as digits. Each session does the
+ * same, so orders that differ by which is called the first are one: session 0 begins. */
 static void schedules_each(int count, int left[], char *order, size_t size,
                            void (*run)(void *context, const char *order), void *context)
 {
     bool any = false;
     for (int i = 0; i < count; i++) {
-        if (left[i] == 0)
+        if (left[i] == 0 || (size == 0 && i > 0))
             continue;
         any = true;
         left[i]--;
@@ -88,19 +132,24 @@ static void no_update_is_lost_in_any_order(void **state)
     scene *s = scene_open();
     char order[16];
     scene_run(s, "INSERT INTO {n}_line (document, place, amount) VALUES (1, 'x', 0)");
-    counting two = {s, 2, 0, 0}, three = {s, 3, 0, 0};
-    schedules_each(2, (int[]){STEPS, STEPS}, order, 0, schedules_count, &two);
-    schedules_each(3, (int[]){STEPS, STEPS, STEPS}, order, 0, schedules_count, &three);
-    expect_int(two.schedules, 6);
-    expect_int(three.schedules, 90);
-    expect_true(two.refused > 0 && three.refused > 0);
+    for (int level = 0; level < schedules_levels(s); level++) {
+        counting two = {s, 2, 0, 0}, three = {s, 3, 0, 0};
+        schedules_level(s, level, false);
+        schedules_each(2, (int[]){STEPS, STEPS}, order, 0, schedules_count, &two);
+        schedules_each(3, (int[]){STEPS, STEPS, STEPS}, order, 0, schedules_count, &three);
+        schedules_level(s, level, true);
+        expect_int(two.schedules, 3);
+        expect_int(three.schedules, 30);
+        expect_true(two.refused > 0 && three.refused > 0);
+    }
     scene_close(s);
 }
 
-/* ---- write skew: each doctor goes off call if another is on call ---- */
+/* ---- write skew: each doctor goes off call if the next is on call ---- */
 
 typedef struct skew {
     scene *s;
+    int players;
     hf_rely_kind kind;
     bool pinned;
     size_t broken; /* schedules after which nobody is on call */
@@ -108,9 +157,9 @@ typedef struct skew {
 
 static void skew_rely(skew *it, player *p, int which)
 {
-    char other[16];
+    char other[24];
     hf_error err;
-    snprintf(other, sizeof other, "doctor/%d", which == 0 ? 2 : 1);
+    snprintf(other, sizeof other, "doctor/%d", (which + 1) % it->players + 1);
     hf_reliance on = {.kind = it->kind,
                       .resource =
                           it->kind == HF_RELY_RESULT ? scene_table(it->s, "doctor")->name : other,
@@ -123,14 +172,18 @@ static void skew_rely(skew *it, player *p, int which)
 static void skew_play(void *context, const char *order)
 {
     skew *it = context;
-    player players[2] = {0};
-    scene_run(it->s, "UPDATE {n}_doctor SET on_call = 1, version = 1");
+    player players[3] = {0};
+    scene_run(
+        it->s,
+        it->players == 3
+            ? "UPDATE {n}_doctor SET on_call = 1, version = 1"
+            : "UPDATE {n}_doctor SET on_call = CASE id WHEN 3 THEN 0 ELSE 1 END, version = 1");
     for (const char *at = order; *at != '\0'; at++) {
         int which = *at - '0';
         player *p = &players[which];
-        char mine[16], other[16];
+        char mine[24], other[24];
         snprintf(mine, sizeof mine, "doctor/%d", which + 1);
-        snprintf(other, sizeof other, "doctor/%d", which == 0 ? 2 : 1);
+        snprintf(other, sizeof other, "doctor/%d", (which + 1) % it->players + 1);
         if (p->step++ == 0) {
             p->unit = scene_unit(it->s, "someone");
             p->mine = scene_find(p->unit, mine);
@@ -143,8 +196,8 @@ static void skew_play(void *context, const char *order)
             p->status = schedules_commit(p->unit);
     }
     it->broken += strcmp(scene_value(it->s, "SELECT sum(on_call) FROM {n}_doctor"), "0") == 0;
-    hf_unit_free(players[0].unit);
-    hf_unit_free(players[1].unit);
+    for (int i = 0; i < it->players; i++)
+        hf_unit_free(players[i].unit);
 }
 
 static void write_skew_needs_a_premise_and_is_kept_out_by_it(void **state)
@@ -152,13 +205,17 @@ static void write_skew_needs_a_premise_and_is_kept_out_by_it(void **state)
     (void)state;
     scene *s = scene_open();
     char order[8];
+    int steps[] = {STEPS, STEPS, STEPS};
     static const hf_rely_kind kinds[] = {HF_RELY_UNCHANGED, HF_RELY_WHERE, HF_RELY_RESULT};
     scene_run(s, "INSERT INTO {n}_doctor (id, on_call) VALUES (1, 1);"
-                 "INSERT INTO {n}_doctor (id, on_call) VALUES (2, 1)");
-    for (size_t i = 0; i < 3; i++) {
-        skew bare = {s, kinds[i], false, 0}, pinned = {s, kinds[i], true, 0};
+                 "INSERT INTO {n}_doctor (id, on_call) VALUES (2, 1);"
+                 "INSERT INTO {n}_doctor (id, on_call) VALUES (3, 1)");
+    for (int i = 0; i < 3 * schedules_levels(s); i++) {
+        int players = i % 3 == 0 ? 3 : 2; /* 30 orders, or 3 */
+        skew bare = {s, 2, kinds[i % 3], false, 0}, pinned = {s, players, kinds[i % 3], true, 0};
+        schedules_level(s, i / 3, i % 3 > 0);
         schedules_each(2, (int[]){STEPS, STEPS}, order, 0, skew_play, &bare);
-        schedules_each(2, (int[]){STEPS, STEPS}, order, 0, skew_play, &pinned);
+        schedules_each(players, steps, order, 0, skew_play, &pinned);
         expect_true(bare.broken > 0);
         expect_int(pinned.broken, 0);
     }
@@ -180,7 +237,7 @@ static size_t skew_together(scene *s, hf_rely_kind kind, bool pinned, int rounds
     for (int round = 0; round < rounds; round++) {
         player players[2] = {0};
         pthread_t threads[2];
-        skew it = {s, kind, pinned, 0};
+        skew it = {s, 2, kind, pinned, 0};
         scene_run(s, "UPDATE {n}_doctor SET on_call = 1, version = 1");
         for (int i = 0; i < 2; i++) {
             players[i].unit = scene_unit(s, "someone");
@@ -207,9 +264,12 @@ static void commits_at_the_same_time_keep_their_premises(void **state)
     scene *s = scene_open();
     scene_run(s, "INSERT INTO {n}_doctor (id, on_call) VALUES (1, 1);"
                  "INSERT INTO {n}_doctor (id, on_call) VALUES (2, 1)");
-    expect_int(skew_together(s, HF_RELY_UNCHANGED, false, 1), 1);
-    expect_int(skew_together(s, HF_RELY_UNCHANGED, true, 10), 0);
-    expect_int(skew_together(s, HF_RELY_RESULT, true, 10), 0);
+    for (int level = 0; level < schedules_levels(s); level++) {
+        schedules_level(s, level, false);
+        expect_int(skew_together(s, HF_RELY_UNCHANGED, false, 1), 1);
+        expect_int(skew_together(s, HF_RELY_UNCHANGED, true, 6), 0);
+        expect_int(skew_together(s, HF_RELY_RESULT, true, 6), 0);
+    }
     scene_close(s);
 }
 
@@ -250,8 +310,9 @@ static void what_is_not_there_stays_away_until_the_commit(void **state)
     scene *s = scene_open();
     pthread_barrier_t start;
     pthread_barrier_init(&start, NULL, 2);
-    for (int round = 0; round < 8; round++) {
-        bool pinned = round > 0;
+    for (int round = 0; round < 5 * schedules_levels(s); round++) {
+        bool pinned = round % 5 > 0;
+        schedules_level(s, round / 5, pinned);
         absence both[2] = {{s, "a", pinned, HF_OK, &start}, {s, "b", pinned, HF_OK, &start}};
         pthread_t threads[2];
         scene_run(s, "DELETE FROM {n}_line");

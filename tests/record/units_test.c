@@ -264,6 +264,131 @@ TEST(values_have_one_spelling)
     scene_close(s);
 }
 
+#define UNITS_UUID "6f9619ff-8b86-d011-b42d-00c04fc964ff"
+
+/* Of types of their own. MySQL has none for uuids, MariaDB none for JSON: there they are text. */
+TEST(uuids_and_json_have_one_spelling)
+{
+    (void)state;
+    scene *s = units_open();
+    hf_db_kind kind = hf_db_kind_of(s->db);
+    bool uuid = kind == HF_DB_SQLITE || kind == HF_DB_POSTGRES, json = kind != HF_DB_MARIADB;
+    const char *upper = "6F9619FF-8B86-D011-B42D-00C04FC964FF";
+    hf_unit *unit = scene_unit(s, "Alice"), *other = scene_unit(s, "Bob");
+    hf_record *thing = NULL;
+    hf_record_info info;
+    expect(HF_OK, hf_unit_add(unit, scene_table(s, "thing")->name, NULL, &thing, &s->err), s->err);
+    scene_set(thing, "id", HF_TEXT(uuid ? upper : UNITS_UUID));
+    scene_set(thing, "other", HF_TEXT(UNITS_UUID));
+    scene_set(thing, "data", HF_TEXT("{ \"a\" : [ 1, \"x y\" ],\n \"b\": null }"));
+    scene_commit(unit);
+    hf_record *read = scene_find(other, "thing/" UNITS_UUID);
+    expect_text(scene_text(read, "other"), UNITS_UUID);
+    if (uuid) {
+        expect_true(scene_find(other, "thing/6F9619FF-8B86-D011-B42D-00C04FC964FF") == read);
+        scene_set(read, "other", HF_TEXT(upper));
+        expect(HF_INVALID, hf_record_set(read, "other", HF_TEXT("6f9619ff"), &s->err), s->err);
+        expect_contains(s->err.message, "uuid");
+    }
+    if (json) {
+        expect_text(scene_text(read, "data"), "{\"a\":[1,\"x y\"],\"b\":null}");
+        scene_set(read, "data", HF_TEXT("{\"a\": [1,\"x y\"], \"b\":null}"));
+    }
+    hf_record_describe(read, &info);
+    expect_true(!info.changed); /* the same, spelled otherwise */
+    if (kind != HF_DB_SQLITE) { /* which takes any text */
+        scene_set(read, "data", HF_TEXT("{\"a\":"));
+        scene_refused(other, HF_INVALID);
+    }
+    scene_set(read, "data", HF_TEXT("[ ]"));
+    scene_set(read, "other", HF_NULL);
+    scene_commit(other);
+    expect_text(scene_text(read, "data"), json ? "[]" : "[ ]");
+    expect_text(scene_text(read, "other"), "null");
+    hf_unit_free(unit);
+    hf_unit_free(other);
+    scene_close(s);
+}
+
+/* An aggregate whose root is no row: its name is what its members have in common. */
+TEST(a_set_without_a_table_has_a_version_and_ends_with_its_last_member)
+{
+    (void)state;
+    scene *s = units_open();
+    const char *items = scene_table(s, "item")->name, *coupons = scene_table(s, "coupon")->name;
+    hf_unit *unit = scene_unit(s, "Alice"), *bob = scene_unit(s, "Bob");
+    hf_record *cart = NULL, *first = NULL, *coupon = NULL, *again = NULL, **all = NULL;
+    hf_record_info info;
+    size_t found = 0;
+    expect(HF_NOT_FOUND, hf_unit_find(unit, "cart/7", &cart, &s->err), s->err);
+    expect(HF_OK, hf_unit_add(unit, "cart", NULL, &cart, &s->err), s->err);
+    scene_set(cart, "cart", HF_TEXT("7"));
+    scene_refused(unit, HF_INVALID); /* there is no set without a member */
+    expect(HF_OK, hf_unit_add(unit, items, cart, &first, &s->err), s->err);
+    scene_set(first, "place", HF_NUMBER(1));
+    expect(HF_OK, hf_unit_add(unit, coupons, cart, &coupon, &s->err), s->err);
+    scene_commit(unit);
+    hf_record_describe(first, &info);
+    expect_text(info.resource, "item/7,1");
+    expect_int(info.version, 1);
+    /* any member's edit moves it once, and whoever else has read a member is told */
+    expect(HF_OK, hf_unit_select(bob, items, "cart = ?1", &HF_TEXT("7"), 1, &all, &found, &s->err),
+           s->err);
+    expect_int(found, 1);
+    scene_set(first, "what", HF_TEXT("pen"));
+    expect(HF_OK, hf_unit_remove(unit, coupon, &s->err), s->err);
+    scene_commit(unit);
+    hf_record_describe(first, &info);
+    expect_int(info.version, 2);
+    expect(HF_OK, hf_unit_add(bob, items, scene_find(bob, "cart/7"), &again, &s->err), s->err);
+    scene_set(again, "place", HF_NUMBER(2));
+    hf_report *report = scene_refused(bob, HF_STALE);
+    const hf_clash *clash = hf_report_at(report, 0);
+    expect_contains(clash->message, "cart/7 was changed by Alice");
+    expect_true(clash->expected == 1 && clash->actual == 2);
+    expect_text(clash->columns[0].theirs.text, "pen");
+    expect_text(clash->columns[1].resource, "item"); /* and what he adds */
+    expect_true(clash->columns[1].mine.number == 2 && clash->columns_count == 2);
+    hf_report_free(report);
+    /* it ends with its last member */
+    expect(HF_OK, hf_unit_remove(unit, first, &s->err), s->err);
+    scene_commit(unit);
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_item"), "0");
+    hf_unit_free(bob);
+    bob = scene_unit(s, "Bob");
+    expect(HF_NOT_FOUND, hf_unit_find(bob, "cart/7", &cart, &s->err), s->err);
+    expect_contains(s->err.message, "cart/7 was deleted by Alice at ");
+    /* and begins again; two that begin it are not both right */
+    expect(HF_OK, hf_unit_add(bob, "cart", NULL, &cart, &s->err), s->err);
+    scene_set(cart, "cart", HF_TEXT("7"));
+    expect(HF_OK, hf_unit_add(bob, coupons, cart, &coupon, &s->err), s->err);
+    hf_unit *other = scene_unit(s, "Carol");
+    expect(HF_OK, hf_unit_add(other, "cart", NULL, &cart, &s->err), s->err);
+    scene_set(cart, "cart", HF_TEXT("7"));
+    expect(HF_OK, hf_unit_add(other, items, cart, &again, &s->err), s->err);
+    scene_set(again, "place", HF_NUMBER(3));
+    scene_commit(bob);
+    report = scene_refused(other, HF_STALE);
+    expect_int(hf_report_at(report, 0)->kind, HF_CLASH_THERE);
+    hf_report_free(report);
+    /* the whole set goes with all its members */
+    hf_unit_free(other);
+    other = scene_unit(s, "Carol");
+    expect(HF_OK, hf_unit_remove(other, scene_find(other, "cart/7"), &s->err), s->err);
+    scene_commit(other);
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_coupon"), "0");
+    expect(HF_INVALID, hf_unit_select(other, "cart", NULL, NULL, 0, &all, &found, &s->err), s->err);
+    expect(
+        HF_INVALID,
+        hf_unit_rely(other, &(hf_reliance){.kind = HF_RELY_ABSENT, .resource = "cart/7"}, &s->err),
+        s->err);
+    expect_contains(s->err.message, "HF_RELY_RESULT");
+    hf_unit_free(unit);
+    hf_unit_free(bob);
+    hf_unit_free(other);
+    scene_close(s);
+}
+
 TEST(what_does_not_count_moves_no_version)
 {
     (void)state;
@@ -316,6 +441,8 @@ int main(void)
         cmocka_unit_test(an_aggregate_has_one_version_at_any_depth),
         cmocka_unit_test(tables_without_a_version_are_compared_by_their_bytes),
         cmocka_unit_test(values_have_one_spelling),
+        cmocka_unit_test(uuids_and_json_have_one_spelling),
+        cmocka_unit_test(a_set_without_a_table_has_a_version_and_ends_with_its_last_member),
         cmocka_unit_test(what_does_not_count_moves_no_version),
         cmocka_unit_test(a_unit_saves_all_or_nothing),
     };

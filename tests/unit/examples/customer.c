@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The mapper registry of examples/customer: what a command that forgets the lock or comes too late
- * is answered, under each of the four policies; and the merge, field by field. */
+/* The records of examples/customer: what a command that comes too late or without the lock is
+ * answered, under each of the four policies; and the merge, field by field. */
 #include <merge.h>
-#include <registry.h>
+#include <records.h>
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
@@ -12,64 +12,49 @@ static const person alice = {.user = "alice", .name = "Alice Chen"},
                     bob = {.user = "bob", .name = "Bob Smith"};
 
 typedef struct scene {
-    registry records;
+    records records;
     office office;
     work *alice, *bob; /* on customer 42 */
 } scene;
 
-static void customer_begin(scene *s)
-{
-    hf_error err;
-    expect(HF_OK, transaction_begin(s->records.db, &err), err);
-}
-
-static hf_status customer_finish(scene *s, hf_status status)
-{
-    hf_error err;
-    return transaction_end(s->records.db, status, &err);
-}
-
-static work *new_work(scene *s, const person *who)
+static work *new_work(scene *s, const person *who, work *before)
 {
     hf_error err;
     work *it = NULL;
-    customer_begin(s);
-    expect(HF_OK, work_begin(&s->office, who, 42, NULL, &it, &err), err);
-    expect_int(customer_finish(s, HF_OK), HF_OK);
+    expect(HF_OK, work_begin(&s->office, who, 42, before, &it, &err), err);
     return it;
 }
 
 static void set_policy(scene *s, hf_policy policy)
 {
     hf_error err;
+    bool moved = false;
     hf_type type = {.type = "customer", .policy = policy};
     expect(HF_OK, hf_manager_type_set(s->records.manager, &type, NULL, &err), err);
+    expect(HF_OK, records_look(&s->records, &moved, &err), err);
+    expect_int(moved, policy != s->records.policy);
+    work_unread(s->alice);
+    work_unread(s->bob);
+    expect(HF_OK, records_follow(&s->records, &err), err);
 }
 
 static int customer_open_scene(void **state)
 {
     char path[HF_URL_MAX];
     hf_error err;
-    hf_store *store = NULL;
-    work *import = NULL;
     customer it = {.id = 42};
     scene *s = calloc(1, sizeof *s);
     s->office.idle_us = HF_IDLE_DEFAULT_US;
     scratch_path(".db", path);
-    expect(HF_OK, database_open(path, &s->records.db, &err), err);
-    expect(HF_OK, hf_sqlite_wrap(s->records.db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
-    expect(HF_OK, hf_manager_on(store, &s->records.manager, &err), err);
+    expect(HF_OK, records_open(&s->records, path, HF_POLICY_EXCLUSIVE_WRITE, &err), err);
     s->office.manager = s->records.manager;
     expect(HF_OK, office_open(&s->office, &err), err);
     expect_true(customer_set(&it, 0, "Chen"));
-    customer_begin(s);
-    expect(HF_OK, registry_install(&s->records, &err), err);
-    expect(HF_OK, work_begin(&s->office, &alice, 42, NULL, &import, &err), err);
-    expect(HF_OK, registry_add(&s->records, import, &it, &err), err);
-    expect_int(customer_finish(s, HF_OK), HF_OK);
+    work *import = new_work(s, &alice, NULL);
+    expect(HF_OK, records_add(&s->records, import->session, &it, &err), err);
     work_end(import);
-    s->alice = new_work(s, &alice);
-    s->bob = new_work(s, &bob);
+    s->alice = new_work(s, &alice, NULL);
+    s->bob = new_work(s, &bob, NULL);
     *state = s;
     return 0;
 }
@@ -79,58 +64,54 @@ static int customer_close_scene(void **state)
     scene *s = *state;
     work_end(s->alice);
     work_end(s->bob);
-    hf_manager_close(s->records.manager);
-    sqlite3_close(s->records.db);
+    records_close(&s->records);
     free(s);
     return 0;
 }
 
-/* A command that only reads or edits; what it got in *out (may be NULL). */
-static hf_status customer_take(scene *s, work *it, bool edit, customer *out)
+static hf_status customer_load(scene *s, work *it, bool edit)
 {
     hf_error err;
-    const customer *found = NULL;
-    customer_begin(s);
-    hf_status status = (edit ? registry_edit : registry_find)(&s->records, it, &found, &err);
-    if (status == HF_OK && out != NULL)
-        *out = *found;
-    return customer_finish(s, status);
+    return records_load(&s->records, it, edit, &err);
 }
 
-/* A command that saves a city of an address, a member of the aggregate. */
-static hf_status customer_save(scene *s, work *it, const customer *read, const char *city,
-                               int64_t fence, hf_error *err)
+/* A command that saves the city of an address, a member of the aggregate. */
+static hf_status customer_save(scene *s, work *it, const char *city, hf_error *err)
 {
-    customer changed = *read;
-    expect_true(customer_set(&changed, address_begin(0) + 2, city));
-    customer_begin(s);
-    return customer_finish(s, registry_save(&s->records, it, &changed, fence, NULL, err));
+    customer typed = it->read;
+    typed.version = it->loaded ? typed.version : 1;
+    expect_true(customer_set(&typed, address_begin(0) + 2, city));
+    return records_save(&s->records, it, &typed, err);
 }
 
-/* What stands in the tables and in the store, whatever the policy says. */
+/* What stands in the tables, whatever the policy says. */
 static void expect_now(scene *s, const char *city, int64_t version)
 {
+    static listed all[LIST_MAX];
     hf_error err;
     hf_version now;
-    sqlite3_stmt *stmt =
-        database_prepare(s->records.db, "SELECT coalesce(max(city), '') FROM address", &err);
-    expect_int(sqlite3_step(stmt), SQLITE_ROW);
-    expect_text((const char *)sqlite3_column_text(stmt, 0), city);
-    sqlite3_finalize(stmt);
-    expect(HF_OK, hf_manager_version(s->records.manager, &s->alice->resource, &now, &err), err);
+    hf_resource name = work_resource(42);
+    size_t count = 0;
+    expect(HF_OK, records_list(&s->records, all, &count, &err), err);
+    expect_int(count, 1);
+    expect_text(all[0].name, "Chen");
+    expect_text(all[0].city, city);
+    expect(HF_OK, hf_manager_version(s->records.manager, &name, &now, &err), err);
     expect_int(now.number, version);
 }
 
 static void editing_without_the_lock_is_refused_and_changes_nothing(void **state)
 {
     scene *s = *state;
-    customer read = {.id = 42, .version = 1};
     hf_error err;
-    for (hf_policy policy = HF_POLICY_EXCLUSIVE_WRITE; policy < HF_POLICY_COUNT; policy++) {
-        set_policy(s, policy);
-        expect_int(customer_save(s, s->alice, &read, "Paris", 0, &err), HF_NOT_HELD);
-        expect_now(s, "", 1);
-    }
+    expect_int(customer_load(s, s->alice, false), HF_OK);
+    expect_int(customer_save(s, s->alice, "Paris", &err), HF_NOT_HELD);
+    set_policy(s, HF_POLICY_READ_WRITE);
+    expect_int(customer_load(s, s->alice, false), HF_OK);
+    expect_int(customer_save(s, s->alice, "Paris", &err), HF_NOT_HELD);
+    expect_int(customer_load(s, s->alice, false), HF_OK);
+    expect_int(records_remove(&s->records, s->alice, 1, &err), HF_NOT_HELD);
+    expect_now(s, "", 1);
 }
 
 static void reading_takes_what_the_policy_asks_for(void **state)
@@ -145,17 +126,15 @@ static void reading_takes_what_the_policy_asks_for(void **state)
     };
     for (hf_policy policy = HF_POLICY_OPTIMISTIC; policy < HF_POLICY_COUNT; policy++) {
         set_policy(s, policy);
-        expect_int(customer_take(s, s->alice, false, NULL), HF_OK);
-        expect_int(customer_take(s, s->bob, false, NULL), second[policy]);
-        bool locks = registry_wants(policy, true) != HF_MODE_COUNT,
-             reads = registry_wants(policy, false) != HF_MODE_COUNT;
+        expect_int(customer_load(s, s->alice, false), HF_OK);
+        expect_int(customer_load(s, s->bob, false), second[policy]);
+        bool locks = records_want(policy, true) != HF_MODE_COUNT,
+             reads = records_want(policy, false) != HF_MODE_COUNT;
         customer loose;
-        customer_begin(s);
-        expect_int(customer_finish(s, registry_read(&s->records, 42, &loose, &err)),
-                   reads ? HF_NOT_HELD : HF_OK);
-        expect_int(customer_take(s, s->bob, true, NULL), reads ? HF_LOCKED : HF_OK);
+        expect_int(records_read(&s->records, &bob, 42, &loose, &err), reads ? HF_INVALID : HF_OK);
+        expect_int(customer_load(s, s->bob, true), reads ? HF_LOCKED : HF_OK);
         if (locks && !reads)
-            expect_int(customer_take(s, s->alice, true, NULL), HF_LOCKED);
+            expect_int(customer_load(s, s->alice, true), HF_LOCKED);
         expect(HF_OK, hf_session_release_all(s->alice->session, NULL, &err), err);
         expect(HF_OK, hf_session_release_all(s->bob->session, NULL, &err), err);
     }
@@ -164,72 +143,69 @@ static void reading_takes_what_the_policy_asks_for(void **state)
 static void a_stale_save_is_refused_and_says_who_was_faster(void **state)
 {
     scene *s = *state;
-    customer alices, bobs;
     hf_error err;
     set_policy(s, HF_POLICY_OPTIMISTIC);
-    expect_int(customer_take(s, s->alice, true, &alices), HF_OK);
-    expect_int(customer_take(s, s->bob, true, &bobs), HF_OK);
-    expect_int(customer_save(s, s->alice, &alices, "Paris", 0, &err), HF_OK);
-    expect_int(customer_save(s, s->bob, &bobs, "Rome", 0, &err), HF_STALE);
-    expect_contains(err.message, "customer/42 was changed by Alice Chen");
+    expect_int(customer_load(s, s->alice, true), HF_OK);
+    expect_int(customer_load(s, s->bob, true), HF_OK);
+    expect_int(customer_save(s, s->alice, "Paris", &err), HF_OK);
+    expect_int(customer_save(s, s->bob, "Rome", &err), HF_STALE);
+    expect_contains(err.message, "customer/42 was changed by Alice Chen at ");
+    expect_int(customer_save(s, s->bob, "Rome", &err), HF_STALE); /* what the page says counts */
+    expect_contains(err.message, "you read version 1, it is now 2");
     expect_now(s, "Paris", 2);
+    /* a page from before a restart: nothing of it is known but its version */
+    work_unread(s->bob);
+    s->bob->loaded = false;
+    s->bob->read = (customer){.id = 42, .version = 1};
+    expect_true(customer_set(&s->bob->read, 0, "Chen"));
+    expect_int(customer_save(s, s->bob, "Rome", &err), HF_STALE);
+    s->bob->read.version = 2;
+    s->bob->loaded = true;
+    expect_int(customer_save(s, s->bob, "Rome", &err), HF_OK);
+    expect_now(s, "Rome", 3);
 }
 
 static void a_save_by_a_lost_grant_is_refused(void **state)
 {
     scene *s = *state;
-    customer read;
     hf_error err;
     hf_result *ended = NULL;
-    set_policy(s, HF_POLICY_EXCLUSIVE_WRITE);
-    expect_int(customer_take(s, s->alice, true, &read), HF_OK);
-    int64_t fence = s->alice->lock.fence;
+    hf_resource name = work_resource(42);
+    expect_int(customer_load(s, s->alice, true), HF_OK);
     expect(HF_OK,
-           hf_manager_force_release(s->records.manager, &s->alice->resource, "bob", "lunch", 0,
-                                    &ended, &err),
+           hf_manager_force_release(s->records.manager, &name, "bob", "lunch", 0, &ended, &err),
            err);
     hf_result_free(ended);
-    expect_int(customer_save(s, s->alice, &read, "Paris", fence, &err), HF_NOT_HELD);
-    expect_int(customer_take(s, s->bob, true, NULL), HF_OK);
-    expect_int(customer_save(s, s->alice, &read, "Paris", fence, &err), HF_LOCKED);
-    expect_int(customer_save(s, s->bob, &read, "Rome", 1, &err),
-               HF_NOT_HELD); /* another grant than the page had */
-    expect_int(customer_save(s, s->bob, &read, "Rome", s->bob->lock.fence, &err), HF_OK);
+    expect_int(customer_save(s, s->alice, "Paris", &err), HF_NOT_HELD);
+    expect_int(customer_load(s, s->bob, true), HF_OK);
+    expect_int(customer_save(s, s->alice, "Paris", &err), HF_LOCKED);
+    expect_int(customer_save(s, s->bob, "Rome", &err), HF_OK);
     expect_now(s, "Rome", 2);
 }
 
-static void what_was_read_before_the_grant_is_read_again(void **state)
+static void a_page_that_is_opened_again_takes_the_place_of_the_older(void **state)
 {
     scene *s = *state;
-    customer before, after;
     hf_error err;
-    set_policy(s, HF_POLICY_EXCLUSIVE_WRITE);
-    expect_int(customer_take(s, s->bob, false, &before), HF_OK);
-    expect_int(customer_take(s, s->alice, true, &before), HF_OK);
-    expect_int(customer_save(s, s->alice, &before, "Paris", 0, &err), HF_OK);
-    expect_int(customer_take(s, s->bob, false, &after), HF_OK);
-    expect_text(after.text[address_begin(0) + 2], ""); /* one work, one reading */
-    expect(HF_OK, hf_session_release_all(s->alice->session, NULL, &err), err);
-    expect_int(customer_take(s, s->bob, true, &after), HF_OK);
-    expect_text(after.text[address_begin(0) + 2], "Paris");
+    set_policy(s, HF_POLICY_EXCLUSIVE_READ);
+    expect_int(customer_load(s, s->alice, false), HF_OK);
+    s->alice = new_work(s, &alice, s->alice);
+    expect_int(customer_load(s, s->bob, true), HF_LOCKED); /* not given back in between */
+    expect_int(customer_load(s, s->alice, true), HF_OK);
+    expect_int(customer_load(s, s->bob, true), HF_LOCKED);
+    expect_int(customer_save(s, s->alice, "Paris", &err), HF_OK);
+    expect_now(s, "Paris", 2);
 }
 
-static void version_and_record_are_one(void **state)
+static void a_deleted_customer_takes_its_addresses_along(void **state)
 {
     scene *s = *state;
-    customer read;
     hf_error err;
-    set_policy(s, HF_POLICY_OPTIMISTIC);
-    expect_int(customer_take(s, s->alice, true, &read), HF_OK);
-    expect_int(registry_save(&s->records, s->alice, &read, 0, NULL, &err),
-               HF_INTERNAL); /* no transaction */
-    customer changed = read;
-    expect_true(customer_set(&changed, address_begin(0) + 2, "Paris"));
-    customer_begin(s);
-    expect_int(registry_save(&s->records, s->alice, &changed, 0, NULL, &err), HF_OK);
-    /* the program fails after that */
-    expect_int(customer_finish(s, HF_UNAVAILABLE), HF_UNAVAILABLE);
-    expect_now(s, "", 1);
+    expect_int(customer_load(s, s->alice, true), HF_OK);
+    expect_int(customer_save(s, s->alice, "Paris", &err), HF_OK);
+    expect(HF_OK, records_remove(&s->records, s->alice, 2, &err), err);
+    expect(HF_NOT_FOUND, records_load(&s->records, s->bob, false, &err), err);
+    expect_contains(err.message, "customer/42 was deleted by Alice Chen at ");
 }
 
 static void a_merge_takes_what_one_changed_and_asks_about_what_both_did(void **state)
@@ -273,21 +249,18 @@ static void texts_that_cannot_be_shown_are_refused(void **state)
         &it, 0, "\xe2\x80\xae <b>")); /* what turns text around is isolated where it is shown */
 }
 
+#define IN_SCENE(name)                                                                             \
+    cmocka_unit_test_setup_teardown(name, customer_open_scene, customer_close_scene)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(editing_without_the_lock_is_refused_and_changes_nothing,
-                                        customer_open_scene, customer_close_scene),
-        cmocka_unit_test_setup_teardown(reading_takes_what_the_policy_asks_for, customer_open_scene,
-                                        customer_close_scene),
-        cmocka_unit_test_setup_teardown(a_stale_save_is_refused_and_says_who_was_faster,
-                                        customer_open_scene, customer_close_scene),
-        cmocka_unit_test_setup_teardown(a_save_by_a_lost_grant_is_refused, customer_open_scene,
-                                        customer_close_scene),
-        cmocka_unit_test_setup_teardown(what_was_read_before_the_grant_is_read_again,
-                                        customer_open_scene, customer_close_scene),
-        cmocka_unit_test_setup_teardown(version_and_record_are_one, customer_open_scene,
-                                        customer_close_scene),
+        IN_SCENE(editing_without_the_lock_is_refused_and_changes_nothing),
+        IN_SCENE(reading_takes_what_the_policy_asks_for),
+        IN_SCENE(a_stale_save_is_refused_and_says_who_was_faster),
+        IN_SCENE(a_save_by_a_lost_grant_is_refused),
+        IN_SCENE(a_page_that_is_opened_again_takes_the_place_of_the_older),
+        IN_SCENE(a_deleted_customer_takes_its_addresses_along),
         cmocka_unit_test(a_merge_takes_what_one_changed_and_asks_about_what_both_did),
         cmocka_unit_test(texts_that_cannot_be_shown_are_refused),
     };
