@@ -64,7 +64,7 @@ void redis_fail_reply(redis_work *work, hf_slice text)
             hf_fail(work->err, HF_UNAVAILABLE, "%s is not ready: %.*s; try again in a moment.",
                     path, size, text.at);
     } else if (redis_begins(text, "READONLY")) {
-        work->conn->owed = true; /* it has become a replica: the next connection is judged */
+        work->conn->judged_us = INT64_MIN / 2; /* it is judged again before it is used again */
         work->status = hf_fail(work->err, HF_UNAVAILABLE,
                                "%s is a replica now: name the master in the URL.", path);
     } else if (redis_begins(text, "WRONGTYPE")) {
