@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum {
-    GROUPS_AT_ONCE = 2, /* one is decided here while the server writes the other */
+    GROUPS_AT_ONCE = 1, /* Redis runs one at a time: a second one only makes both smaller */
     LONG_US = 100000,
     LOST_TRIES = 2,       /* connections that may be lost before anything was sent */
     LOADING_US = 10000000 /* a server that loads its data is waited for so long, when opened */
@@ -64,7 +64,7 @@ void redis_fail_reply(redis_work *work, hf_slice text)
             hf_fail(work->err, HF_UNAVAILABLE, "%s is not ready: %.*s; try again in a moment.",
                     path, size, text.at);
     } else if (redis_begins(text, "READONLY")) {
-        work->conn->owed = true; /* it has become a replica: the next connection is judged */
+        work->conn->judged_us = INT64_MIN / 2; /* it is judged again before it is used again */
         work->status = hf_fail(work->err, HF_UNAVAILABLE,
                                "%s is a replica now: name the master in the URL.", path);
     } else if (redis_begins(text, "WRONGTYPE")) {

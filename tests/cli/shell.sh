@@ -38,7 +38,7 @@ offers "bash completes a noun's verbs" 'beat close list open' session ''
 offers "bash completes modes" 'exclusive shared' acquire policy/1 --mode ''
 offers "bash completes modes after =" 'shared' acquire --mode = sh
 offers "bash completes policies" 'exclusive-read exclusive-write optimistic read-write' type set policy --policy ''
-offers "bash completes the stores there are" 'http:// https:// memory: mysql:// postgres:// sqlite:' list --store ''
+offers "bash completes the stores there are" 'http:// https:// memory: mysql:// postgres:// redis+unix:// redis:// rediss:// sqlite:' list --store ''
 mkdir -p "$scratch/files/folder"
 touch "$scratch/files/file"
 for option in --token-file --config --tls-certificate --tls-key; do
