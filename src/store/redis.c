@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum {
-    GROUPS_AT_ONCE = 1, /* Redis runs one at a time: a second one only makes both smaller */
+    GROUPS_AT_ONCE = 2, /* one is decided here while the server writes the other */
     LONG_US = 100000,
     LOST_TRIES = 2,       /* connections that may be lost before anything was sent */
     LOADING_US = 10000000 /* a server that loads its data is waited for so long, when opened */
