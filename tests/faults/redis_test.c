@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <store/store.h>
 #include <string.h>
 #include <support/proxy.h>
 #include <support/server_process.h>
@@ -265,6 +266,15 @@ static void what_comes_after_the_bound_is_never_written(void **state)
     redis_faults_late(1500 * MILLISECOND);
 }
 
+/* Until so many scripts wait for the end of a pause. */
+static void redis_faults_wait_for_blocked(int count)
+{
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "blocked_clients:%d", count);
+    for (int i = 0; i < 2000 && !strstr(redis_server_ask(server, "info clients"), wanted); i++)
+        rest_ms(2);
+}
+
 /* V3: two saves were decided on the same row. The script that is refused answers it as it is now:
  * the second is told that it is stale with no further round trip. */
 static void a_conflict_brings_the_rows_as_they_are(void **state)
@@ -278,10 +288,7 @@ static void a_conflict_brings_the_rows_as_they_are(void **state)
         saves[i].op =
             (hf_op){.kind = HF_OP_SAVE, ON("policy", "1"), .user = "alice", .absent = true};
         expect_int(pthread_create(&saves[i].thread, NULL, latecomer_main, &saves[i]), 0);
-        for (int j = 0; j < 2000 && !strstr(redis_server_ask(server, "info clients"),
-                                            i == 0 ? "blocked_clients:1" : "blocked_clients:2");
-             j++)
-            rest_ms(2); /* until its script waits */
+        redis_faults_wait_for_blocked(i + 1);
     }
     redis_server_ask(server, "client unpause");
     for (int i = 0; i < 2; i++) {
@@ -289,6 +296,35 @@ static void a_conflict_brings_the_rows_as_they_are(void **state)
         expect_status(i == 0 ? HF_OK : HF_STALE, saves[i].answer.status, saves[i].answer.message);
     }
     expect_int(proxy_trips(b.proxy) - before, 2); /* loading, the script */
+    bench_close(&b);
+}
+
+/* An acquire that was decided beside the close of its session, and written before it, leaves a
+ * lock. It has been dead since, and goes with the session. */
+static void a_lock_that_was_left_beside_a_close_is_swept(void **state)
+{
+    (void)state;
+    bench b = bench_open();
+    latecomer both[2] = {
+        {.store = b.direct, .op = {.kind = HF_OP_ACQUIRE, BY(b.alice), ON("policy", "1")}},
+        {.store = b.through, .op = {.kind = HF_OP_CLOSE, BY(b.alice)}}};
+    redis_server_ask(server, "client pause 100000 write");
+    for (int i = 0; i < 2; i++) {
+        expect_int(pthread_create(&both[i].thread, NULL, latecomer_main, &both[i]), 0);
+        redis_faults_wait_for_blocked(i + 1);
+    }
+    redis_server_ask(server, "client unpause");
+    for (int i = 0; i < 2; i++) {
+        pthread_join(both[i].thread, NULL);
+        expect_status(HF_OK, both[i].answer.status, both[i].answer.message);
+    }
+    const char *names = strchr(b.names, '=') + 1;
+    expect_text(redis_server_ask(server, "zcard %s:locks", names), "1");
+    must(HF_NOT_HELD, b.direct, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why");
+    hf_store_clock_offset(b.direct, 2 * DAY);
+    must(HF_OK, b.direct, SWEEP, .limit = 100);
+    expect_text(redis_server_ask(server, "zcard %s:locks", names), "0");
+    expect_text(redis_server_ask(server, "exists %s:r:policy/1", names), "0");
     bench_close(&b);
 }
 
@@ -407,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(what_comes_after_the_bound_is_never_written),
         cmocka_unit_test(a_conflict_brings_the_rows_as_they_are),
+        cmocka_unit_test(a_lock_that_was_left_beside_a_close_is_swept),
         cmocka_unit_test(fences_grow_and_sessions_end_however_the_clock_is_set),
         cmocka_unit_test(two_holdfast_servers_on_one_redis_are_one),
     };
