@@ -4,6 +4,7 @@
 --       the time (microseconds) before which this must run, for what was decided to hold; 0: any time
 --       1 if the batch needs room: it is refused when memory is full. 0: it is written even then
 --       the fence floor to be reached; 0: none
+--       the lowest fence that a new row can have got; 0: there is none
 --       number of rows that were read; of each its key, and its value as it was read: "" if there was none;
 --         what ends in a tab is the beginning of a value
 --       number of events, the events
@@ -14,7 +15,7 @@
 local call = redis.call
 local MOST = 1000 -- values on Lua's stack at once; there is room for 7,999
 local prefix, deadline, grows, floor = ARGV[1], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local count, at = tonumber(ARGV[6]), 7
+local lowest, count, at = tonumber(ARGV[6]), tonumber(ARGV[7]), 8
 
 local function is_same(value, read)
   if string.byte(read, -1) == 9 then return string.sub(value, 1, #read) == read end
@@ -41,9 +42,13 @@ for from = 1, #missing, MOST do
     changed, hidden = true, 1
   end
 end
+-- A row that was made and dropped since it was looked for is not to be seen; its fence has raised the floor.
+local floor_read = call('GET', prefix .. 'floor')
+local floor_now = tonumber(floor_read or 0)
+if lowest > 0 and floor_now >= lowest then changed = true end
 local now = call('TIME')
 if changed or (deadline > 0 and now[1] * 1000000 + now[2] >= deadline) then
-  local answer = {now[1], now[2], hidden, call('GET', prefix .. 'floor')}
+  local answer = {now[1], now[2], hidden, floor_read}
   for i = 1, count do answer[i + 4] = values[i] end
   return answer
 end
@@ -66,7 +71,6 @@ if events > 0 then
   if is ~= 'none' and is ~= 'stream' then return redis.error_reply('FOREIGN ' .. stream) end
   call('PUBLISH', prefix .. 'watch', ARGV[2])
 end
-local floor_now = floor > 0 and tonumber(call('GET', prefix .. 'floor') or 0)
 
 -- Redis checks the first write of a script for memory, and no other.
 if grows == '1' then call('SETRANGE', prefix .. 'seq', 0, '') else call('DEL', prefix .. 'none') end
@@ -76,7 +80,7 @@ if events > 0 then
     call('XADD', stream, string.format('%.0f-0', seq + k), 'e', ARGV[at + k])
   end
 end
-if floor_now and floor > floor_now then call('SET', prefix .. 'floor', ARGV[5]) end
+if floor > floor_now then call('SET', prefix .. 'floor', ARGV[5]) end
 i = first
 while i <= #ARGV do
   call(unpack(ARGV, i + 1, i + ARGV[i]))

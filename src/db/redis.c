@@ -228,5 +228,9 @@ hf_status hf_redis_poll(hf_redis *redis, bool *there, hf_redis_reply *out, hf_er
 
 void hf_redis_at(const hf_redis_reply *list, size_t index, hf_redis_reply *out)
 {
-    redis_show(((const redisReply *)list->inner)->element[index], out);
+    const redisReply *reply = list->inner;
+    if (index < list->count)
+        redis_show(reply->element[index], out);
+    else
+        *out = (hf_redis_reply){.kind = HF_REDIS_NIL, .text = {"", 0}};
 }

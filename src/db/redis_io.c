@@ -105,8 +105,10 @@ static hf_status redis_feed_tls(hf_redis *redis, int64_t deadline_us, bool *any,
     size_t got = 0;
     hf_status status = redis_get(redis, piece, sizeof piece, deadline_us, false, &got, err);
     *any = got > 0;
-    if (status == HF_OK && got > 0 && BIO_write(redis->from_net, piece, (int)got) != (int)got)
+    if (status == HF_OK && got > 0 && BIO_write(redis->from_net, piece, (int)got) != (int)got) {
+        redis->lost = true; /* a part of the answers is missing */
         status = hf_fail_memory(err);
+    }
     return status;
 }
 

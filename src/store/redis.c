@@ -48,6 +48,12 @@ static bool redis_begins(hf_slice text, const char *word)
     return text.size >= size && memcmp(text.at, word, size) == 0;
 }
 
+/* Before 7.0 the error of a command in a script stands behind where in the script it was. */
+static bool redis_mentions(hf_slice text, const char *words)
+{
+    return memmem(text.at, text.size, words, strlen(words)) != NULL;
+}
+
 /* What the server refused: nothing was done. */
 void redis_fail_reply(redis_work *work, hf_slice text)
 {
@@ -55,7 +61,7 @@ void redis_fail_reply(redis_work *work, hf_slice text)
     int size = (int)(text.size < 300 ? text.size : 300);
     if (redis_begins(text, "FOREIGN ")) {
         redis_fail_foreign(work, (hf_slice){text.at + 8, text.size - 8});
-    } else if (redis_begins(text, "OOM")) {
+    } else if (redis_mentions(text, "OOM command not allowed")) {
         work->full = true;
         work->status = hf_fail(work->err, HF_UNAVAILABLE, REDIS_FULL);
     } else if (redis_begins(text, "LOADING") || redis_begins(text, "BUSY")) {
@@ -63,7 +69,7 @@ void redis_fail_reply(redis_work *work, hf_slice text)
         work->status =
             hf_fail(work->err, HF_UNAVAILABLE, "%s is not ready: %.*s; try again in a moment.",
                     path, size, text.at);
-    } else if (redis_begins(text, "READONLY")) {
+    } else if (redis_mentions(text, "READONLY")) {
         work->conn->judged_us = INT64_MIN / 2; /* it is judged again before it is used again */
         work->status = hf_fail(work->err, HF_UNAVAILABLE,
                                "%s is a replica now: name the master in the URL.", path);
@@ -76,10 +82,9 @@ void redis_fail_reply(redis_work *work, hf_slice text)
 
 bool redis_flush(redis_work *work)
 {
-    if (work->status == HF_OK) {
-        work->conn->owed = true;
+    work->conn->owed = true; /* also when it isn't sent: what was queued is not to go with others */
+    if (work->status == HF_OK)
         work->status = hf_redis_send(work->conn->redis, work->err);
-    }
     return work->status == HF_OK;
 }
 
@@ -219,18 +224,21 @@ static hf_status redis_try_batch(redis_work *work)
         work->fresh_count = 0;
         if (work->full && !was_full)
             continue;
-        if (work->loading && !late) {
+        if (work->loading && !late) { /* further replies may be on their way */
             redis_pause(10);
+            hf_status status = redis_reconnect(work);
+            if (status != HF_OK)
+                return status;
             continue;
         }
-        if (hf_redis_alive(work->conn->redis) || work->status == HF_NO_MEMORY)
+        if (hf_redis_alive(work->conn->redis))
             return work->status;
         if (work->sent)
             return hf_fail(work->err, HF_UNSURE,
                            "The connection to %s was lost while it wrote: it is not known whether "
                            "that was done. Ask again with the same request id.",
                            hf_redis_path(work->conn->redis));
-        if (++lost > LOST_TRIES)
+        if (++lost > LOST_TRIES || work->status == HF_NO_MEMORY)
             return work->status;
         hf_status status = redis_reconnect(work);
         if (status != HF_OK)
@@ -398,6 +406,9 @@ static hf_status redis_remove_keys(redis_store *store, hf_error *err)
         return status;
     snprintf(pattern, sizeof pattern, "%s*", store->prefix);
     snprintf(leases, sizeof leases, "%slease:", store->prefix); /* they may be of the same name */
+    /* First what every script compares: nobody writes behind the scan. */
+    redis_command(&work, "UNLINK", "schema", HF_NOTHING);
+    redis_call(&work, &reply);
     do {
         hf_redis_words *command = &work.conn->command;
         hf_redis_queue(work.conn->redis, "SCAN", at, "MATCH", pattern, "COUNT", "1000", NULL);

@@ -148,6 +148,7 @@ typedef struct redis_work {
     int64_t now_us;   /* the store's time */
     hf_status status; /* the first failure; nothing more is done then */
     hf_error *err;
+    int64_t floor;       /* the fence floor as it was read */
     int64_t deadline_us; /* V2; set before the law changes the set */
     bool full;           /* the server's memory is full */
     bool sent;           /* the script was sent */

@@ -117,7 +117,7 @@ static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_
     if (strncmp(reply.text.at, "LOADING", 7) == 0)
         return hf_fail(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
                        hf_redis_path(redis));
-    if (strncmp(reply.text.at, "OOM", 3) == 0)
+    if (strstr(reply.text.at, "OOM command not allowed") != NULL)
         return HF_OK; /* releasing still works */
     if (strncmp(reply.text.at, "NOPERM", 6) == 0 || strncmp(reply.text.at, "DENIED", 6) == 0)
         return redis_conn_denied(store, redis, reply.text, err);

@@ -266,10 +266,9 @@ static void redis_load_all_lost(redis_work *work, hf_session_row *session,
 
 static void redis_load_past(redis_work *work, hf_past_row *row, const hf_redis_reply *reply)
 {
-    hf_slice value = HF_NOTHING;
     if (reply->kind != HF_REDIS_TEXT)
         return;
-    value = redis_load_copy(work, reply->text);
+    hf_slice value = redis_load_copy(work, reply->text);
     row->stored = row->present = true;
     if (!redis_text_read(REDIS_TEXT_PAST, row, &value) && work->status == HF_OK)
         redis_fail_foreign(work, hf_slice_of("p:"));
@@ -379,7 +378,7 @@ static void redis_load_value(redis_work *work, redis_row *read, hf_slice value)
         redis_load_check_schema(work, read->key, value);
         return;
     case REDIS_FLOOR:
-        work->rows->fence_floor = redis_number_of(value);
+        work->floor = work->rows->fence_floor = redis_number_of(value);
         if (value.size > 0 && work->rows->fence_floor == 0)
             redis_fail_foreign(work, read->key);
         return;
@@ -531,6 +530,8 @@ static void redis_load_round(redis_work *work)
     redis_row *from = work->next_read;
     redis_extra *extras = work->extras;
     size_t keys = redis_load_gather(work);
+    if (work->status != HF_OK)
+        return;
     work->next_read = NULL;
     work->extras = NULL;
     work->extras_end = &work->extras;
@@ -579,7 +580,7 @@ void redis_load(redis_work *work)
     redis_want(work, REDIS_SCHEMA_ROW, NULL, "schema", HF_NOTHING);
     redis_row *floor = redis_want(work, REDIS_FLOOR, NULL, "floor", HF_NOTHING);
     if (floor != NULL)
-        floor->not_compared = true; /* it only grows; what makes it grow changes a row, too */
+        floor->not_compared = true; /* it moves with every release; the script compares it */
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
         redis_want(work, REDIS_TYPE, row, "y:", (hf_slice){row->type.type, row->size});
     for (hf_open_row *row = rows->opens; row != NULL; row = row->next)

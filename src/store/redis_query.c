@@ -448,15 +448,21 @@ size_t redis_query_read_events(redis_work *work, int64_t after, int64_t before, 
     return count;
 }
 
-static void redis_query_events(redis_work *work, hf_op *op, hf_slice seq, hf_slice marks)
+static void redis_query_events(redis_work *work, hf_op *op, hf_slice seq)
 {
+    hf_redis_reply reply;
     hf_event_marks swept = {0};
     size_t limit = redis_query_limit(op);
     hf_event *events = redis_query_alloc(work, &work->batch->arena, limit * sizeof *events);
     if (events == NULL)
         return;
-    redis_text_read(REDIS_TEXT_MARKS, &swept, &marks);
     size_t count = redis_query_read_events(work, op->after_seq, 0, limit, events);
+    /* After the events: what a sweep removed meanwhile is told as missing. */
+    redis_command(work, "GET", "marks", HF_NOTHING);
+    if (!redis_call(work, &reply))
+        return;
+    if (reply.kind == HF_REDIS_TEXT)
+        redis_text_read(REDIS_TEXT_MARKS, &swept, &reply.text);
     op->answer.first_seq = swept.from < 1 ? 1 : swept.from;
     op->answer.last_seq = redis_number_of(seq);
     op->answer.events = count == 0 ? NULL : events;
@@ -476,7 +482,10 @@ static void redis_query_types(redis_work *work, hf_op *op)
     redis_load_reset(work);
     for (size_t i = 0; i < names.count && work->status == HF_OK; i++) {
         hf_type_row *row = hf_rows_type(work->rows, names.all[i]);
-        redis_want(work, REDIS_TYPE, row, "y:", names.all[i]);
+        if (row == NULL)
+            redis_fail_memory(work);
+        else
+            redis_want(work, REDIS_TYPE, row, "y:", names.all[i]);
     }
     redis_load_rest(work);
     for (size_t i = 0; i < names.count && work->status == HF_OK; i++)
@@ -536,15 +545,13 @@ static void redis_query_type_set(redis_work *work, hf_op *op, hf_type_row *row, 
 void redis_alone(redis_work *work)
 {
     hf_op *op = &work->batch->ops[0];
-    hf_slice seq = HF_NOTHING, marks = HF_NOTHING;
+    hf_slice seq = HF_NOTHING;
     hf_type_row *type =
         op->kind == HF_OP_TYPE_SET ? hf_rows_type(work->rows, hf_slice_of(op->type)) : NULL;
     if (op->kind == HF_OP_TYPE_SET && type == NULL)
         redis_fail_memory(work);
     if (op->kind == HF_OP_EVENTS || op->kind == HF_OP_TYPE_SET)
         redis_want(work, REDIS_PLAIN, &seq, "seq", HF_NOTHING);
-    if (op->kind == HF_OP_EVENTS)
-        redis_want(work, REDIS_PLAIN, &marks, "marks", HF_NOTHING);
     redis_load(work);
     op->answer.now_us = work->now_us;
     if (work->status != HF_OK)
@@ -565,7 +572,7 @@ void redis_alone(redis_work *work)
         redis_query_count(work, op);
         break;
     case HF_OP_EVENTS:
-        redis_query_events(work, op, seq, marks);
+        redis_query_events(work, op, seq);
         break;
     case HF_OP_TYPES:
         redis_query_types(work, op);

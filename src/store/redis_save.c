@@ -378,6 +378,18 @@ void redis_save_begin(redis_work *work)
     hf_redis_words_clear(&work->conn->commands);
 }
 
+/* The lowest fence that a row can have got which was not there: the next after the floor that was
+ * read, or the time. */
+static int64_t redis_save_lowest(const redis_work *work)
+{
+    bool any = false;
+    for (const hf_resource_row *row = work->rows->resources; row != NULL && !any; row = row->next)
+        any = row->changed && !row->stored;
+    if (!any)
+        return 0;
+    return work->floor > work->now_us - 1 ? work->floor + 1 : work->now_us;
+}
+
 static void redis_save_head(redis_work *work, bool grows)
 {
     hf_redis_words *head = &work->conn->head;
@@ -391,6 +403,7 @@ static void redis_save_head(redis_work *work, bool grows)
     hf_redis_number(head, work->deadline_us);
     hf_redis_number(head, grows);
     hf_redis_number(head, work->rows->floor_raised ? work->rows->fence_floor : 0);
+    hf_redis_number(head, redis_save_lowest(work));
     hf_redis_number(head, (int64_t)count);
     for (const redis_row *read = work->reads; read != NULL; read = read->next) {
         if (read->not_compared)

@@ -50,6 +50,21 @@ static hf_status redis_sweep_loaded(redis_work *work)
 
 /* ---- the dead and the spent ---- */
 
+/* Takes a name out of indexes; then the sweep begins again. */
+static hf_status redis_sweep_forget(redis_work *work, hf_slice id, const char *const indexes[],
+                                    size_t count)
+{
+    redis_save_begin(work);
+    for (size_t i = 0; i < count; i++) {
+        redis_command(work, "ZREM", indexes[i], HF_NOTHING);
+        hf_redis_word(&work->conn->command, id);
+        redis_command_end(work);
+    }
+    redis_save_commit(work, false);
+    work->conflict = work->status == HF_OK;
+    return work->status == HF_OK ? HF_RETRY : work->status;
+}
+
 static hf_status redis_sweep_load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit,
                                        hf_error *err)
 {
@@ -66,6 +81,8 @@ static hf_status redis_sweep_load_dead(void *context, hf_rows *rows, int64_t now
     redis_sweep_want(work, &holds, limit);
     if (redis_sweep_loaded(work) != HF_OK)
         return work->status;
+    if (!row->stored) /* the server removed its row: durability=relaxed, and keys are evicted */
+        return redis_sweep_forget(work, dead.all[0], (const char *[]){"expiry", "sessions"}, 2);
     if (row->ended_us != 0 || row->expires_us > now_us) {
         work->conflict = true; /* it has just beaten, or ended */
         return HF_RETRY;
@@ -182,6 +199,8 @@ static hf_status redis_sweep_drop_session(redis_work *work, hf_slice id)
     redis_load(work);
     if (work->status != HF_OK || row == NULL)
         return work->status;
+    if (!row->stored)
+        return redis_sweep_forget(work, id, (const char *[]){"ended"}, 1);
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->session_next)
         hf_sweep_lock(work->rows, lock, work->now_us);
     if (row->locks != NULL)

@@ -299,6 +299,32 @@ static void a_conflict_brings_the_rows_as_they_are(void **state)
     bench_close(&b);
 }
 
+/* A fence is decided on rows that were read before someone else took the same resource and gave it
+ * back: no row tells of that, only the floor. */
+static void a_fence_grows_over_a_grant_that_came_and_went(void **state)
+{
+    (void)state;
+    bench b = bench_open();
+    latecomer late = {.store = b.through,
+                      .op = {.kind = HF_OP_ACQUIRE, BY(b.alice), ON("policy", "1")}};
+    size_t before = proxy_passed(b.proxy, PROXY_UP);
+    proxy_hold(b.proxy, PROXY_DOWN); /* it is answered, and hears of that later */
+    expect_int(pthread_create(&late.thread, NULL, latecomer_main, &late), 0);
+    for (int i = 0; i < 2000 && proxy_passed(b.proxy, PROXY_UP) == before; i++)
+        rest_ms(2);
+    rest_ms(50);
+    int64_t fence = must(HF_OK, b.direct, ACQUIRE, BY(b.bob), ON("policy", "1")).lock.fence;
+    must(HF_OK, b.direct, RELEASE, BY(b.bob), ON("policy", "1"));
+    proxy_go_on(b.proxy);
+    pthread_join(late.thread, NULL);
+    expect_status(HF_OK, late.answer.status, late.answer.message);
+    said now = must(HF_OK, b.direct, HOLDS, BY(b.alice), ON("policy", "1"));
+    if (now.lock.fence <= fence)
+        check_failed(__FILE__, __LINE__, "fence %lld after %lld", (long long)now.lock.fence,
+                     (long long)fence);
+    bench_close(&b);
+}
+
 /* An acquire that was decided beside the close of its session, and written before it, leaves a
  * lock. It has been dead since, and goes with the session. */
 static void a_lock_that_was_left_beside_a_close_is_swept(void **state)
@@ -443,6 +469,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_died_idle_is_replaced),
         cmocka_unit_test(what_comes_after_the_bound_is_never_written),
         cmocka_unit_test(a_conflict_brings_the_rows_as_they_are),
+        cmocka_unit_test(a_fence_grows_over_a_grant_that_came_and_went),
         cmocka_unit_test(a_lock_that_was_left_beside_a_close_is_swept),
         cmocka_unit_test(fences_grow_and_sessions_end_however_the_clock_is_set),
         cmocka_unit_test(two_holdfast_servers_on_one_redis_are_one),
