@@ -4,9 +4,10 @@
  *   V1  A row is a string that begins with its rev: a resource with its locks, requests and version
  *       is one, a session another. The law decides on rows loaded by one MGET; one script compares
  *       the rev of every row that was read, and writes all or nothing (sql/redis/store_commit.lua).
- *   V2  Time is the server's, read after the rows. The script gets the earliest bound of a session
- *       or lock on which the decision stands, and refuses once it has passed: a program that was
- *       stopped in between holds no row lock that would keep others away.
+ *   V2  Time is the server's, read after the rows. Nothing keeps others away while a program is
+ *       stopped between reading and writing. So the script gets the earliest bound of a session or
+ *       lock on which the decision stands, and refuses once it has passed; and it refuses a fence
+ *       for a new row that is not above the floor of that moment.
  *   V3  A conflict answers the rows as they are now, so a further try takes one round trip. After
  *       half a second of conflicts the answer is `busy`.
  *   V4  What was not sent was not done. Once the script is sent, and no answer comes, the answer is
@@ -22,21 +23,33 @@
  *
  *   schema       "holdfast 1": whose keys they are, and the version of their form
  *   r:TYPE/ID    a resource; redis_rows.c has its fields
- *   s:SESSION    a session           e:SESSION  its last ends (lock/ends.h)
- *   y:TYPE       a type              types      the names of all (set)
+ *   s:SESSION    a session
+ *   e:SESSION    its last ends (lock/ends.h)
+ *   y:TYPE       a type
+ *   types        the names of all types (set)
  *   o:REQUEST    the session that was opened by that request id
  *   l:SESSION    what it lost: MEMBER of the resource to text (hash)
- *   p:TYPE/ID    covered saves: request id to text (hash); covered: MEMBER with the request, by age
+ *   p:TYPE/ID    covered saves: request id to text (hash)
+ *   covered      MEMBER with the request of each covered save, by when it was covered
  *   h:SESSION    MEMBER of each resource it has a lock on, by the lock's own bound
- *   q:SESSION    MEMBER of each resource it asked for (set)      asked  of all (set)
- *   locks        MEMBER with the session; bounds: the same for locks with a bound, by that bound
+ *   q:SESSION    MEMBER of each resource it asked for (set)
+ *   asked        MEMBER of each resource that anyone asked for (set)
+ *   locks        MEMBER with the session of each lock
+ *   bounds       the same of each lock with a bound of its own, by that bound
  *   kept         MEMBER of resources that were saved, or have a trace of a forced release
- *   sessions     ids, not ended      expiry  the same by expiry      ended  ended ones, by when
+ *   sessions     ids of sessions that have not ended
+ *   expiry       the same, by expiry
+ *   ended        ids of sessions that have ended, by when
  *   u:USER       sessions of a user, not ended (set)
  *   c:TOKEN      sessions that a token opened, not ended, by expiry
- *   events       a stream; seq: the last number; marks: how far they were swept; swept_to: a name
+ *   events       the events, a stream
+ *   seq          the number of the last event
+ *   marks        how far events were swept
+ *   swept_to     the MEMBER of `kept` where the last sweep stopped
  *   floor        the fence floor
- *   tokens       id to text (hash)   secrets  SHA-256 to id (hash)   tokens_rev  moves with both
+ *   tokens       id to text (hash)
+ *   secrets      SHA-256 of a token's secret to its id (hash)
+ *   tokens_rev   moves with every change of a token
  *   watch        not a key: the channel on which every change with an event is published */
 #ifndef HF_STORE_REDIS_H
 #define HF_STORE_REDIS_H
@@ -125,7 +138,7 @@ typedef struct redis_row {
     void *row;
     hf_slice key;
     hf_slice value;    /* as it is compared; size 0: there was none */
-    bool not_compared; /* it only grows, or another row's rev stands for it */
+    bool not_compared; /* another row's rev, or the script itself, stands for it */
     bool fetched;
 } redis_row;
 
@@ -226,7 +239,7 @@ bool redis_text_read(redis_text text, void *row, hf_slice *left);
 /* Adds the fields of a row. */
 void redis_text_write(redis_text text, const void *row, hf_buffer *out);
 int64_t redis_number_of(hf_slice text); /* with or without its tab; 0: it is none */
-/* `compared` gets what begins the value and never comes again. */
+/* `compared` gets the beginning of the value, rev and fence: no later row of it has the same. */
 bool redis_read_resource(hf_rows *rows, hf_resource_row *row, hf_slice value, hf_slice *compared);
 void redis_write_resource(hf_buffer *out, const hf_resource_row *row);
 bool redis_read_event(hf_event *out, hf_slice value);
