@@ -249,7 +249,7 @@ typedef struct duel {
     int mode; /* -1: by URL; else the level of each one's transactions */
     atomic_uint sessions;
     atomic_uint grants;
-    _Atomic int64_t until_us;
+    _Atomic bool over;
 } duel;
 
 typedef struct duellist {
@@ -328,7 +328,7 @@ static void defend(duellist *x, uint32_t session, const hf_credentials *me, int6
                    int64_t bound_us)
 {
     hf_op beat = {.kind = HF_OP_BEAT, .session = me, .idle_us = idle_us};
-    for (int i = 0; i < 4 && now_us() < x->d->until_us; i++) {
+    for (int i = 0; i < 4 && !x->d->over; i++) {
         int64_t at_us =
             bound_us - 12 * MILLISECOND + (int64_t)(rand_r(&x->seed) % 16) * MILLISECOND;
         int64_t wait_us = at_us - now_us();
@@ -346,7 +346,7 @@ static void defend(duellist *x, uint32_t session, const hf_credentials *me, int6
 static void *duel_main(void *argument)
 {
     duellist *x = argument;
-    while (now_us() < x->d->until_us && x->count + 64 < ROOM) {
+    while (!x->d->over && x->count + 64 < ROOM) {
         uint32_t session = atomic_fetch_add(&x->d->sessions, 1);
         hf_credentials me = duellist_drawn(x, session);
         int64_t idle_us = (60 + (int64_t)(rand_r(&x->seed) % 60)) * MILLISECOND,
@@ -415,17 +415,16 @@ static void fight(shop *s, int mode)
     pthread_t threads[DUELLISTS];
     const char *value = getenv("HF_TEST_LONG");
     bool is_long = value && *value && strcmp(value, "0") != 0;
-    duel d = {.s = s, .mode = mode, .until_us = now_us() + (is_long ? 20 : 3) * SECOND};
-    int64_t until_max_us = d.until_us + 20 * SECOND;
+    duel d = {.s = s, .mode = mode};
+    int64_t until_us = now_us() + (is_long ? 20 : 3) * SECOND;
     for (uint32_t i = 0; i < DUELLISTS; i++)
         duellist_init(&all[i], &d, i);
     for (int i = 0; i < DUELLISTS; i++)
         expect_int(pthread_create(&threads[i], NULL, duel_main, &all[i]), 0);
-    while (now_us() < d.until_us) {
+    /* longer when too little has happened */
+    while (now_us() < until_us || (d.grants < 8 && now_us() < until_us + 20 * SECOND))
         rest_ms(20);
-        if (now_us() > d.until_us - 100 * MILLISECOND && d.grants < 8 && now_us() < until_max_us)
-            d.until_us += SECOND; /* too little has happened */
-    }
+    d.over = true;
     for (int i = 0; i < DUELLISTS; i++)
         expect_int(pthread_join(threads[i], NULL), 0);
     takeover_judge(all, mode < 0 ? "by URL" : app_level_name((app_level)mode));

@@ -10,6 +10,7 @@
 #include <support/check.h>
 #include <support/test_store.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +97,7 @@ static void client_start(race *r)
     pid_t pid = fork();
     expect_true(pid >= 0);
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* who would say that the race is over? */
         execl("/proc/self/exe", "races", "--client", r->order->url, r->order->how, client, seed,
               r->board_path, log_path, (char *)NULL);
         _exit(5);

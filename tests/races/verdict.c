@@ -101,12 +101,13 @@ static bool is_enough(const race_board *board, race_log *const *logs, size_t cou
 
 bool race_is_over(race_board *board, race_log *const *logs, size_t count, const race_bounds *bounds)
 {
-    if (!board->enough && race_now_us() >= board->until_us - 200000) {
-        board->enough = is_enough(board, logs, count, bounds);
-        if (!board->enough && board->until_us - board->began_us < 40000000)
-            board->until_us += 1000000;
-    }
-    return race_now_us() >= board->until_us;
+    if (race_now_us() < board->until_us)
+        return false;
+    if (race_now_us() < board->began_us + 40000000 && !is_enough(board, logs, count, bounds))
+        board->until_us = race_now_us() + 1000000;
+    else
+        board->over = true;
+    return board->over;
 }
 
 bool race_is_long(void)

@@ -659,7 +659,7 @@ void race_work(race_worker *w)
                           .idle_us = RACE_COMMON_IDLE_US,
                           .beaten_us = race_now_us(),
                           .common = true};
-    while (race_now_us() < w->board->until_us && w->log->count + 8 < w->log->room &&
+    while (!w->board->over && w->log->count + 8 < w->log->room &&
            w->board->sessions < RACE_SESSIONS_MAX - 100)
         worker_take_turn(&t);
     worker_do_events(&t);

@@ -18,10 +18,10 @@
 
 /* What all clients of a race see, in shared memory. */
 typedef struct race_board {
-    int64_t offset_us; /* the store's clock minus CLOCK_MONOTONIC, when the race began */
-    int64_t began_us;  /* CLOCK_MONOTONIC */
-    _Atomic int64_t until_us;
-    bool enough;               /* has happened; known only when the time is nearly over */
+    int64_t offset_us;         /* the store's clock minus CLOCK_MONOTONIC, when the race began */
+    int64_t began_us;          /* CLOCK_MONOTONIC */
+    int64_t until_us;          /* it lasts at least until then */
+    _Atomic bool over;         /* said by who judges it; until then clients work */
     size_t meddled;            /* how often someone meddled with it */
     _Atomic uint32_t sessions; /* numbers given out */
     struct {
@@ -82,7 +82,7 @@ int64_t race_offset_us(void);
 
 hf_resource race_resource(uint32_t number);
 
-/* Works until the time is over. */
+/* Works until the race is over. */
 void race_work(race_worker *worker);
 
 /* Opens a session, on the record. NULL: refused. */
