@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 
 #include "base/seams.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,14 +34,21 @@ static bool buffer_make_room(hf_buffer *buffer, size_t more)
     return true;
 }
 
-void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size)
+char *hf_buffer_extend(hf_buffer *buffer, size_t size)
 {
     if (!buffer_make_room(buffer, size))
-        return;
-    if (size > 0)
-        memcpy(buffer->text + buffer->size, bytes, size);
+        return NULL;
+    char *at = buffer->text + buffer->size;
     buffer->size += size;
-    buffer->text[buffer->size] = '\0';
+    at[size] = '\0';
+    return at;
+}
+
+void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size)
+{
+    char *at = hf_buffer_extend(buffer, size);
+    if (at != NULL && size > 0)
+        memcpy(at, bytes, size);
 }
 
 void hf_buffer_text(hf_buffer *buffer, const char *text)
@@ -50,14 +58,8 @@ void hf_buffer_text(hf_buffer *buffer, const char *text)
 
 void hf_buffer_number(hf_buffer *buffer, int64_t number)
 {
-    char digits[24], *at = digits + sizeof digits;
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    do
-        *--at = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
-    if (number < 0)
-        *--at = '-';
-    hf_buffer_add(buffer, at, (size_t)(digits + sizeof digits - at));
+    char digits[HF_NUMBER_SIZE];
+    hf_buffer_add(buffer, digits, hf_number_write(number, digits));
 }
 
 void hf_buffer_print(hf_buffer *buffer, const char *format, ...)

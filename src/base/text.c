@@ -120,6 +120,20 @@ void hf_text_show(char *text, size_t size)
     }
 }
 
+size_t hf_number_write(int64_t number, char out[HF_NUMBER_SIZE])
+{
+    char digits[HF_NUMBER_SIZE - 1], *end = digits + sizeof digits, *at = end;
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    memcpy(out, at, (size_t)(end - at));
+    out[end - at] = '\0';
+    return (size_t)(end - at);
+}
+
 void hf_hex(const void *bytes, size_t size, char *out)
 {
     static const char digits[] = "0123456789abcdef";
@@ -133,8 +147,9 @@ void hf_hex(const void *bytes, size_t size, char *out)
 
 bool hf_is_hex(const char *text, size_t size)
 {
-    for (size_t i = 0; i < size; i++)
-        if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')))
-            return false;
-    return true;
+    static const bool is_digit[256] = {['0' ... '9'] = true, ['a' ... 'f'] = true};
+    size_t good = 0;
+    while (good < size && is_digit[(unsigned char)text[good]])
+        good++;
+    return good == size;
 }

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "store/sqlite.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,11 +284,10 @@ static void sqlite_rows_load_opens(sql_conn *conn, hf_rows *rows)
 void sqlite_raise_floor(sql_conn *conn, int64_t floor)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_FENCE_FLOOR_RAISE);
-    char text[24];
+    char text[HF_NUMBER_SIZE];
     if (stmt == NULL)
         return;
-    snprintf(text, sizeof text, "%lld", (long long)floor);
-    hf_stmt_text(stmt, 1, hf_slice_of(text));
+    hf_stmt_text(stmt, 1, (hf_slice){text, hf_number_write(floor, text)});
     sql_run(conn, stmt);
 }
 
