@@ -106,19 +106,27 @@ static bool http_head_list_has(const char *list, const char *word)
 /* Only proxies have reason to send these. Not all do: a bare proxy_pass of nginx adds none. */
 static bool http_request_is_of_proxies(const char *name)
 {
-    return strcmp(name, "forwarded") == 0 || strncmp(name, "x-forwarded-", 12) == 0 ||
-           strcmp(name, "x-real-ip") == 0 || strcmp(name, "via") == 0;
+    switch (name[0]) {
+    case 'f':
+        return strcmp(name, "forwarded") == 0;
+    case 'v':
+        return strcmp(name, "via") == 0;
+    case 'x':
+        return strncmp(name, "x-forwarded-", 12) == 0 || strcmp(name, "x-real-ip") == 0;
+    default:
+        return false;
+    }
 }
 
 /* What the layer itself wants to know. */
 static void http_head_note(http_head *head, const char *name, const char *value)
 {
-    if (strcmp(name, "connection") == 0) {
+    if (name[0] == 'c' && strcmp(name, "connection") == 0) {
         if (http_head_list_has(value, "close"))
             head->keep_alive = false;
         else if (head->http_1_0 && http_head_list_has(value, "keep-alive"))
             head->keep_alive = true;
-    } else if (strcmp(name, "expect") == 0) {
+    } else if (name[0] == 'e' && strcmp(name, "expect") == 0) {
         head->expects |= strcasecmp(value, "100-continue") == 0;
         head->demands |= strcasecmp(value, "100-continue") != 0;
     } else if (http_request_is_of_proxies(name)) {
@@ -171,12 +179,14 @@ static char *http_head_join(char *first_end, char *name, const char *value)
     return end;
 }
 
-/* The value of that name among the headers in [at, end). */
+/* The value of that name, in any case, among the headers in [at, end). */
 static const char *http_head_find(const char *at, const char *end, const char *name)
 {
+    size_t wanted = strlen(name);
     while (at < end) {
-        const char *value = at + strlen(at) + 1;
-        if (strcmp(at, name) == 0)
+        size_t size = strlen(at);
+        const char *value = at + size + 1;
+        if (size == wanted && strcasecmp(at, name) == 0)
             return value;
         at = value + strlen(value) + 1;
     }
