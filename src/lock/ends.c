@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line is the fence, then "\tHASH\n". */
-enum { ENDS_HASH = 18, ENDS_LINE = HF_NUMBER_SIZE - 1 + ENDS_HASH };
+enum { ENDS_HASH = 18 /* "\tHASH\n", behind the fence */ };
 
 static uint64_t ends_hash(const hf_end *end)
 {
@@ -86,7 +85,7 @@ bool hf_ends_write(hf_arena *arena, hf_ends *ends)
     size_t count = ends->count < HF_ENDS_MAX ? ends->count : HF_ENDS_MAX;
     hf_slice older = ends_first(ends->text, HF_ENDS_MAX - count);
     size_t size = 0;
-    char *text = hf_arena_alloc(arena, count * ENDS_LINE + 1 + older.size);
+    char *text = hf_arena_alloc(arena, count * HF_ENDS_LINE + 1 + older.size);
     if (text == NULL)
         return false;
     for (size_t i = 1; i <= count; i++) {

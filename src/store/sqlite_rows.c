@@ -324,7 +324,7 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
         sqlite_rows_load_type(conn, row);
     sqlite_rows_load_opens(conn, rows);
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        if (!row->loaded || row->wants_ends)
+        if (!row->loaded || (row->wants_ends && row->origin == NULL))
             sqlite_rows_load_session(conn, rows, row);
         if (row->wants_locks)
             sqlite_load_session_locks(conn, rows, row, 0);
@@ -376,7 +376,7 @@ static void sqlite_rows_insert_session(sql_conn *conn, const hf_session_row *row
 /* What only ended something leaves the index of sessions alone. */
 static void sqlite_rows_update_session(sql_conn *conn, const hf_session_row *row)
 {
-    if (row->expires_us != row->loaded_expires_us || row->ended_us != row->loaded_ended_us) {
+    if (sqlite_session_moved(row)) {
         hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_UPDATE);
         if (stmt == NULL)
             return;
