@@ -14,7 +14,7 @@
 
 enum { SESSIONS_SLOTS = 4096 }; /* a row for each; a newer one takes the place of another */
 
-/* A row with its ends. Its texts stand behind it; the ends have room for as many as there may be. */
+/* A row with its ends. Its texts stand behind it; there is room for as many ends as may be. */
 struct sqlite_session {
     uint64_t age;
     char id[HF_SESSION_ID_SIZE];
