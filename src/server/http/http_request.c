@@ -134,6 +134,13 @@ static void http_head_note(http_head *head, const char *name, const char *value)
     }
 }
 
+/* A bit for names of that length and first letter: most headers that are looked for are not there,
+ * and no other has their bit. */
+static uint64_t http_head_bit(const char *name, size_t size)
+{
+    return UINT64_C(1) << (((unsigned char)name[0] | 0x20) * 5 + size) % 64;
+}
+
 /* Copies a line's name and value to `to`, which is not behind it; where the value is. */
 static char *http_head_pack_line(http_head *head, char *to, char *line, char *end)
 {
@@ -214,7 +221,9 @@ static bool http_head_split(char *text, size_t size, http_head *out)
     while (*line != '\r') {
         char *end = memchr(line, '\r', size - (size_t)(line - text));
         char *value = http_head_pack_line(out, to, line, end);
-        const char *first = http_head_find(fields, to, to);
+        uint64_t bit = http_head_bit(to, (size_t)(value - to) - 1);
+        const char *first = out->names & bit ? http_head_find(fields, to, to) : NULL;
+        out->names |= bit;
         to = first == NULL ? value + strlen(value) + 1
                            : http_head_join(fields + (first - fields) + strlen(first), to, value);
         line = end + 2;
@@ -251,6 +260,7 @@ static http_held *held_take(http *h)
     *r = (http_held){.request.arena = arena, .http = h, .text = text};
     h->text_size += text.room;
     r->request.arena.least = ARENA_LEAST;
+    r->request.arena.wiped = true;
     return r;
 }
 
@@ -312,9 +322,8 @@ const char *http_header(http_request *request, const char *name)
 {
     http_held *r = held_of(request);
     const char *text = r->text.at;
-    return r->text.size == 0
-               ? NULL
-               : http_head_find(text + r->head.fields, text + r->head.fields_end, name);
+    bool maybe = r->text.size > 0 && (r->head.names & http_head_bit(name, strlen(name))) != 0;
+    return maybe ? http_head_find(text + r->head.fields, text + r->head.fields_end, name) : NULL;
 }
 
 bool http_reached_at(http_request *request, hf_slice address)
