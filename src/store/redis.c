@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum {
-    GROUPS_AT_ONCE = 2, /* one is decided here while the server writes the other */
+    GROUPS_AT_ONCE = 1, /* the server answers nobody while it syncs: two would share less */
     LONG_US = 100000,
     LOST_TRIES = 2,       /* connections that may be lost before anything was sent */
     LOADING_US = 10000000 /* a server that loads its data is waited for so long, when opened */
@@ -354,7 +354,8 @@ static hf_status redis_store_open_any(const char *url, bool make, hf_store **out
     if (status == HF_OK)
         status = hf_group_commit_new(&(hf_group_commit_rule){.execute = redis_execute_one,
                                                              .at_once = GROUPS_AT_ONCE,
-                                                             .long_us = LONG_US},
+                                                             .long_us = LONG_US,
+                                                             .gathers = true},
                                      &store->group_commit, err);
     if (status == HF_OK)
         status = redis_store_begin(store, make, err);
