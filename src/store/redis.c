@@ -143,7 +143,7 @@ static void redis_attempt(redis_work *work)
 {
     hf_rows *rows = work->rows;
     work->status = HF_OK;
-    work->sent = work->conflict = work->loading = false;
+    work->sent = work->conflict = work->hidden = work->loading = false;
     work->now_us = 0;
     redis_load_reset(work);
     hf_batch_unanswer(work->batch);
@@ -158,7 +158,11 @@ static void redis_attempt(redis_work *work)
         return;
     }
     redis_load(work);
-    if (work->status != HF_OK)
+    if (work->conflict) { /* no script has answered the rows as they are now */
+        work->fresh = NULL;
+        work->fresh_count = 0;
+    }
+    if (work->status != HF_OK || work->conflict)
         return;
     work->deadline_us = redis_deadline(work);
     if (hf_rows_apply(rows, work->batch, work->now_us))
@@ -251,6 +255,8 @@ static hf_status redis_execute_one(hf_store *base, hf_batch *batch, hf_error *er
     redis_store *store = (redis_store *)base;
     hf_error own;
     redis_work work = {.store = store, .batch = batch, .err = err != NULL ? err : &own};
+    for (size_t i = 0; i < batch->count; i++)
+        work.looks |= batch->ops[i].kind == HF_OP_WHO;
     work.until_us = (batch->since_us != 0 ? batch->since_us : hf_seam.boot_us()) + HF_DB_BUSY_US;
     if (batch->tried && hf_seam.boot_us() >= work.until_us)
         return hf_fail(err, HF_BUSY, REDIS_BUSY);
