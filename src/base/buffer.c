@@ -58,8 +58,9 @@ void hf_buffer_text(hf_buffer *buffer, const char *text)
 
 void hf_buffer_number(hf_buffer *buffer, int64_t number)
 {
-    char digits[HF_NUMBER_SIZE];
-    hf_buffer_add(buffer, digits, hf_number_write(number, digits));
+    char digits[HF_NUMBER_MAX], *end = digits + sizeof digits;
+    char *at = hf_number_print(number, end);
+    hf_buffer_add(buffer, at, (size_t)(end - at));
 }
 
 void hf_buffer_print(hf_buffer *buffer, const char *format, ...)

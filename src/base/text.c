@@ -120,20 +120,6 @@ void hf_text_show(char *text, size_t size)
     }
 }
 
-size_t hf_number_write(int64_t number, char out[HF_NUMBER_SIZE])
-{
-    char digits[HF_NUMBER_SIZE - 1], *end = digits + sizeof digits, *at = end;
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    do
-        *--at = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
-    if (number < 0)
-        *--at = '-';
-    memcpy(out, at, (size_t)(end - at));
-    out[end - at] = '\0';
-    return (size_t)(end - at);
-}
-
 void hf_hex(const void *bytes, size_t size, char *out)
 {
     static const char digits[] = "0123456789abcdef";
@@ -152,4 +138,15 @@ bool hf_is_hex(const char *text, size_t size)
     while (good < size && is_digit[(unsigned char)text[good]])
         good++;
     return good == size;
+}
+
+char *hf_number_print(int64_t number, char *end)
+{
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do
+        *--end = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        *--end = '-';
+    return end;
 }

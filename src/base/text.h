@@ -50,13 +50,13 @@ bool hf_character_misleads(uint32_t character);
  * What has no room any more is cut. Data is passed on as it is. */
 void hf_text_show(char *text, size_t size);
 
-enum { HF_NUMBER_SIZE = 21 };
-
-/* Writes a number in decimal and a NUL; how many characters it has. */
-size_t hf_number_write(int64_t number, char out[HF_NUMBER_SIZE]);
-
 /* Writes 2 * size hex digits and a NUL. */
 void hf_hex(const void *bytes, size_t size, char *out);
+
+enum { HF_NUMBER_MAX = 20 }; /* bytes of a number's digits, with its sign */
+
+/* Writes a number's decimal digits up to `end`; where they begin. */
+char *hf_number_print(int64_t number, char *end);
 
 /* The value of a hex digit in either case; -1: it is none. */
 static inline int hf_hex_digit(char c)

@@ -25,6 +25,17 @@ static void ends_write_hash(const hf_end *end, char out[ENDS_HASH + 1])
     memcpy(out + ENDS_HASH - 1, "\n", 2);
 }
 
+/* Writes its line and a NUL; how long the line is. */
+static size_t ends_write(const hf_end *end, char out[HF_ENDS_LINE + 1])
+{
+    char digits[HF_NUMBER_MAX], *last = digits + sizeof digits;
+    const char *first = hf_number_print(end->fence, last);
+    size_t size = (size_t)(last - first);
+    memcpy(out, first, size);
+    ends_write_hash(end, out + size);
+    return size + ENDS_HASH;
+}
+
 /* How long the line is that the text begins with. */
 static size_t ends_line(hf_slice text)
 {
@@ -90,9 +101,7 @@ bool hf_ends_write(hf_arena *arena, hf_ends *ends)
         return false;
     for (size_t i = 1; i <= count; i++) {
         const hf_end *end = &ends->added[(ends->count - i) % HF_ENDS_MAX];
-        size += hf_number_write(end->fence, text + size);
-        ends_write_hash(end, text + size);
-        size += ENDS_HASH;
+        size += ends_write(end, text + size);
     }
     if (older.size > 0)
         memcpy(text + size, older.at, older.size);

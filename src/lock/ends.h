@@ -17,7 +17,7 @@
 
 enum {
     HF_ENDS_MAX = 16,
-    HF_ENDS_LINE = HF_NUMBER_SIZE - 1 + 18, /* the longest */
+    HF_ENDS_LINE = HF_NUMBER_MAX + 18, /* the longest */
     HF_ENDS_TEXT_MAX = HF_ENDS_MAX * HF_ENDS_LINE,
 };
 

@@ -284,10 +284,11 @@ static void sqlite_rows_load_opens(sql_conn *conn, hf_rows *rows)
 void sqlite_raise_floor(sql_conn *conn, int64_t floor)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_FENCE_FLOOR_RAISE);
-    char text[HF_NUMBER_SIZE];
+    char digits[HF_NUMBER_MAX], *end = digits + sizeof digits;
+    const char *first = hf_number_print(floor, end);
     if (stmt == NULL)
         return;
-    hf_stmt_text(stmt, 1, (hf_slice){text, hf_number_write(floor, text)});
+    hf_stmt_text(stmt, 1, (hf_slice){first, (size_t)(end - first)});
     sql_run(conn, stmt);
 }
 
