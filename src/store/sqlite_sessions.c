@@ -47,6 +47,13 @@ static sqlite_session *sqlite_sessions_find(sqlite_sessions *all, const char *id
                : NULL;
 }
 
+static void sqlite_sessions_forget(sqlite_sessions *all, const char *id)
+{
+    sqlite_session *known = sqlite_sessions_find(all, id);
+    if (known != NULL)
+        known->age = all->age - 1;
+}
+
 /* ---- recalling ---- */
 
 static void sqlite_sessions_fill(sqlite_session *from, hf_session_row *row)
@@ -133,8 +140,8 @@ static void sqlite_sessions_keep(sqlite_sessions *all, const hf_session_row *row
     sqlite_session *known = sqlite_sessions_find(all, row->id);
     if (known != NULL && fits)
         sqlite_sessions_update(known, row);
-    else if (known != NULL)
-        known->age = all->age - 1;
+    else
+        sqlite_sessions_forget(all, row->id);
 }
 
 /* Whether the table has it otherwise than is remembered. Of a row that was loaded without its ends,
@@ -155,5 +162,7 @@ void sqlite_sessions_remember(sqlite_sessions *all, hf_db *db, const hf_rows *ro
     for (const hf_session_row *row = rows->sessions; row != NULL; row = row->next)
         if (sqlite_sessions_is_news(row))
             sqlite_sessions_keep(all, row);
+        else if (row->changed && row->origin == NULL)
+            sqlite_sessions_forget(all, row->id);
     all->version = hf_db_data_version(db);
 }
