@@ -131,7 +131,6 @@ static void race(killer *k, size_t clients, int seconds)
     sse_clients_reconnect(a, 1000000);
     k->next_us = race_now_us() + k->every_us;
     order.bounds.busy_percent = 2;
-    order.bounds.deaths = 200; /* of which few leave a lock that another wants */
     order.bounds.meddled = 4;
     if (k->count > 1)
         order.bounds.take_overs = 1; /* on a database they come to less */
