@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 
 #include "base/seams.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,14 +51,9 @@ void hf_buffer_text(hf_buffer *buffer, const char *text)
 
 void hf_buffer_number(hf_buffer *buffer, int64_t number)
 {
-    char digits[24], *at = digits + sizeof digits;
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    do
-        *--at = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
-    if (number < 0)
-        *--at = '-';
-    hf_buffer_add(buffer, at, (size_t)(digits + sizeof digits - at));
+    char digits[HF_NUMBER_MAX], *end = digits + sizeof digits;
+    char *at = hf_number_print(number, end);
+    hf_buffer_add(buffer, at, (size_t)(end - at));
 }
 
 void hf_buffer_print(hf_buffer *buffer, const char *format, ...)

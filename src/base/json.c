@@ -65,16 +65,8 @@ void hf_json_text(hf_json *json, const char *text)
 
 void hf_json_int(hf_json *json, int64_t value)
 {
-    char digits[20];
-    char *at = digits + sizeof digits;
-    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    do
-        *--at = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
-    if (value < 0)
-        *--at = '-';
     json_before_value(json);
-    hf_buffer_add(&json->out, at, (size_t)(digits + sizeof digits - at));
+    hf_buffer_number(&json->out, value);
 }
 
 void hf_json_number(hf_json *json, double value)

@@ -138,3 +138,14 @@ bool hf_is_hex(const char *text, size_t size)
             return false;
     return true;
 }
+
+char *hf_number_print(int64_t number, char *end)
+{
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do
+        *--end = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        *--end = '-';
+    return end;
+}

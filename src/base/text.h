@@ -53,6 +53,11 @@ void hf_text_show(char *text, size_t size);
 /* Writes 2 * size hex digits and a NUL. */
 void hf_hex(const void *bytes, size_t size, char *out);
 
+enum { HF_NUMBER_MAX = 20 }; /* bytes of a number's digits, with its sign */
+
+/* Writes a number's decimal digits up to `end`; where they begin. */
+char *hf_number_print(int64_t number, char *end);
+
 /* The value of a hex digit in either case; -1: it is none. */
 static inline int hf_hex_digit(char c)
 {

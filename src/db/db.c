@@ -106,6 +106,11 @@ hf_status hf_db_begin(hf_db *db, hf_isolation isolation, bool read_only, hf_erro
     return hf_db_run(db, db->driver->begin[(read_only ? 3 : 0) + (int)isolation], err);
 }
 
+const char *hf_db_begin_text(const hf_db *db, hf_isolation isolation)
+{
+    return db->kind == HF_DB_POSTGRES ? db->driver->begin[isolation] : NULL;
+}
+
 hf_status hf_db_commit(hf_db *db, hf_error *err)
 {
     hf_stmt *stmt = NULL;

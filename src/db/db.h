@@ -103,6 +103,9 @@ hf_status hf_db_ask(hf_db *db, const char *sql, char *out, size_t size, hf_error
  * queued or not read. */
 typedef enum hf_isolation { HF_READ_COMMITTED, HF_REPEATABLE_READ, HF_SERIALIZABLE } hf_isolation;
 hf_status hf_db_begin(hf_db *db, hf_isolation isolation, bool read_only, hf_error *err);
+/* The same as a text for hf_stmt_new, to be queued before the first statement of the transaction;
+ * NULL: the database has no such statement, or nothing to gain by it. */
+const char *hf_db_begin_text(const hf_db *db, hf_isolation isolation);
 hf_status hf_db_commit(hf_db *db, hf_error *err);
 hf_status hf_db_rollback(hf_db *db, hf_error *err);
 
@@ -149,8 +152,8 @@ void hf_stmt_list(hf_stmt *stmt, int at, const hf_list *list);
 void hf_stmt_queue(hf_stmt *stmt);
 hf_status hf_db_send(hf_db *db, hf_error *err);
 
-/* The next row: *row is false at the end. A statement that is not queued is sent by the first step.
- * */
+/* The next row: *row is false at the end. A statement that is not queued is sent by the first step;
+ * on PostgreSQL what is queued goes before it, in the same round trip. */
 hf_status hf_stmt_step(hf_stmt *stmt, bool *row, hf_error *err);
 
 /* Runs a statement to its end, passing over its rows, and resets it. */

@@ -282,14 +282,9 @@ void my_add_text(hf_buffer *out, hf_slice text)
 
 static void put_int(hf_buffer *out, int64_t number)
 {
-    char digits[24], *at = digits + sizeof digits;
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    do
-        *--at = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
-    if (number < 0)
-        *--at = '-';
-    mysql_text_put(out, at, (size_t)(digits + sizeof digits - at));
+    char digits[HF_NUMBER_MAX], *end = digits + sizeof digits;
+    char *at = hf_number_print(number, end);
+    mysql_text_put(out, at, (size_t)(end - at));
 }
 
 /* With an exponent it is a double, and not a decimal. */

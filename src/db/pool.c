@@ -142,9 +142,9 @@ static void leave_place(hf_pool *pool)
 }
 
 /* Cuts off what has been idle for too long, to be closed. */
-static hf_pooled *take_out_old(hf_pool *pool)
+static hf_pooled *take_out_old(hf_pool *pool, int64_t now_us)
 {
-    int64_t since_us = hf_seam.boot_us() - IDLE_MAX_US;
+    int64_t since_us = now_us - IDLE_MAX_US;
     hf_pooled **at = &pool->idle;
     while (*at != NULL && (*at)->since_us >= since_us)
         at = &(*at)->older;
@@ -278,7 +278,7 @@ hf_status hf_pool_take(hf_pool *pool, int64_t wait_us, hf_pooled **out, hf_error
     hf_pooled *it = NULL;
     *out = NULL;
     pthread_mutex_lock(&pool->mutex);
-    hf_pooled *old = take_out_old(pool);
+    hf_pooled *old = take_out_old(pool, hf_seam.boot_us());
     bool placed = take_place(pool, wait_us, &it);
     pthread_mutex_unlock(&pool->mutex);
     close_all(pool, old);
@@ -304,14 +304,15 @@ void hf_pool_give(hf_pool *pool, hf_pooled *it)
     if (!good)
         close_all(pool, it);
     pthread_mutex_lock(&pool->mutex);
+    int64_t now_us = hf_seam.boot_us();
     if (!good)
         leave_place(pool);
     else if (!pool_serve(pool, it)) {
-        it->since_us = hf_seam.boot_us();
+        it->since_us = now_us;
         it->older = pool->idle;
         pool->idle = it;
     }
-    hf_pooled *old = take_out_old(pool);
+    hf_pooled *old = take_out_old(pool, now_us);
     pthread_mutex_unlock(&pool->mutex);
     close_all(pool, old);
 }

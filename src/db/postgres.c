@@ -175,12 +175,10 @@ static hf_status postgres_step(hf_stmt *base, bool *row, hf_error *err)
     pg_db *db = pg_of(base->db);
     hf_status status = HF_OK;
     *row = false;
+    if (stmt->state == PG_READY)
+        postgres_queue(base);
     if (stmt->state == PG_QUEUED)
         status = postgres_send(base->db, err);
-    else if (stmt->state == PG_READY) {
-        stmt->next = NULL;
-        status = pg_fly(db, stmt, err);
-    }
     if (status != HF_OK)
         return status;
     if (stmt->state == PG_FAILED) {

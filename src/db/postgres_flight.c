@@ -64,9 +64,9 @@ static bool wait_and_read(pg_flight *flight, short events)
 {
     PGconn *conn = flight->db->conn;
     bool encrypted = PQsslInUse(conn) || PQgssEncInUse(conn);
-    int64_t now_us = hf_seam.boot_us(), until_us = flight->deadline_us;
-    if (encrypted && until_us - now_us > 50000)
-        until_us = now_us + 50000;
+    int64_t until_us = flight->deadline_us;
+    if (encrypted && until_us > pg_deadline(50000))
+        until_us = pg_deadline(50000);
     if (!pg_wait(conn, events, until_us) && until_us == flight->deadline_us) {
         flight->late = true;
         return false;
@@ -279,7 +279,7 @@ static hf_status check_connection(pg_db *db, bool rolling_back, hf_error *err)
 
 static hf_status prepare_flight(pg_db *db, const pg_stmt *first, hf_error *err)
 {
-    bool rolling_back = strncasecmp(first->sql, "ROLLBACK", 8) == 0;
+    bool rolling_back = db->borrowed && strncasecmp(first->sql, "ROLLBACK", 8) == 0;
     hf_status status = check_connection(db, rolling_back, err);
     for (const pg_stmt *it = first; status == HF_OK && it != NULL; it = it->next)
         status = pg_make_room(db, &it->params, err);

@@ -409,12 +409,12 @@ static hf_status bulk_run(bulk_work *work, hf_error *err)
 {
     hf_status status = HF_NOT_FOUND;
     for (int careful = 0; careful < 2 && status == HF_NOT_FOUND; careful++) {
-        status = hf_db_begin(work->base.conn->db, HF_READ_COMMITTED, false, err);
+        status = rec_conn_begin(work->base.conn, HF_READ_COMMITTED, err);
         if (status == HF_OK)
             status = bulk_pass(work, careful == 1, err);
         if (status == HF_OK)
             status = hf_db_commit(work->base.conn->db, err);
-        else
+        if (status != HF_OK)
             (void)hf_db_rollback(work->base.conn->db, NULL);
     }
     if (status == HF_OK)

@@ -3,9 +3,11 @@
  *
  *   1  what is to be written is put in order: inserts by foreign keys, updates, deletes the other
  *      way round; the roots of what is changed move once each
- *   2  a single statement that has its version in the condition needs no transaction
- *   3  else: BEGIN; tables of premises (PostgreSQL); locks verified and stored versions moved;
- *      everything that is there compared and locked in canonical order; written; COMMIT
+ *   2  a single statement that has its version in the condition is a transaction by itself: one
+ *      round trip; if it finds no row nothing was written, and what is there is looked up then
+ *   3  else: BEGIN, for rows alone with the first statement; tables of premises (PostgreSQL);
+ *      locks verified and stored versions moved; everything that is there compared and locked in
+ *      canonical order; written; COMMIT
  *   4  what was written becomes what the unit has read
  *
  * Until 4 nothing of the unit is changed but fields that begin with `coming` or `theirs`. */
@@ -203,12 +205,15 @@ static hf_status commit_transaction(rec_work *work, hf_error *err)
     hf_isolation level = tables->dialect == REC_MYSQL && rec_premises_need_gaps(work->unit)
                              ? HF_REPEATABLE_READ
                              : HF_READ_COMMITTED;
-    hf_status status = hf_db_begin(work->conn->db, level, false, err);
+    bool plain = !tables->locks && work->unit->reliances == NULL; /* rows and nothing else */
+    hf_status status = plain ? rec_conn_begin(work->conn, level, err)
+                             : hf_db_begin(work->conn->db, level, false, err);
     if (status == HF_OK)
         status = commit_inside(work, err);
     if (status == HF_OK)
-        return hf_db_commit(work->conn->db, err);
-    (void)hf_db_rollback(work->conn->db, NULL);
+        status = hf_db_commit(work->conn->db, err);
+    if (status != HF_OK)
+        (void)hf_db_rollback(work->conn->db, NULL);
     return status;
 }
 

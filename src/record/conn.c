@@ -125,6 +125,18 @@ hf_status rec_conn_store(rec_conn *conn, hf_error *err)
     }
 }
 
+hf_status rec_conn_begin(rec_conn *conn, hf_isolation level, hf_error *err)
+{
+    const char *sql = hf_db_begin_text(conn->db, level);
+    hf_stmt *begin = NULL;
+    if (sql == NULL)
+        return hf_db_begin(conn->db, level, false, err);
+    hf_status status = rec_conn_statement(conn, sql, &begin, err);
+    if (status == HF_OK)
+        hf_stmt_queue(begin);
+    return status;
+}
+
 /* Another connection copies the log while this one keeps all writers out (src/store/sqlite.c S3
  * says why). If it can't be done now, the next commit does it. */
 void rec_conn_tidy(rec_conn *conn)

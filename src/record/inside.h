@@ -160,6 +160,10 @@ void rec_conn_drop(void *conn); /* of the pool */
 /* The statement with that text, ready to be bound; it belongs to the connection. */
 hf_status rec_conn_statement(rec_conn *conn, const char *sql, hf_stmt **out, hf_error *err);
 hf_status rec_conn_store(rec_conn *conn, hf_error *err);
+/* Begins a transaction, by the first statement that is stepped where the database can. Until then
+ * there is none: this is for those who use neither the store nor SQL as text in it, and who roll
+ * back whatever fails, so that no BEGIN stays queued. */
+hf_status rec_conn_begin(rec_conn *conn, hf_isolation level, hf_error *err);
 /* SQLite: after a commit, copies a long log into the file. */
 void rec_conn_tidy(rec_conn *conn);
 

@@ -78,6 +78,13 @@ hf_status rec_key_parse(hf_tables *tables, const char *resource, hf_arena *arena
 hf_status rec_key_format(const rec_table *table, const hf_field *values, char id[HF_ID_SIZE],
                          hf_error *err)
 {
+    const hf_field *first = &values[table->key[0]];
+    if (table->key_count == 1 && first->kind == HF_FIELD_INT) { /* most are, and need no buffer */
+        char digits[HF_NUMBER_MAX], *end = digits + sizeof digits;
+        const char *at = hf_number_print(first->number, end);
+        hf_slice_copy(id, HF_ID_SIZE, (hf_slice){at, (size_t)(end - at)});
+        return HF_OK;
+    }
     hf_buffer text = {0};
     if (table->key_count == 1)
         rec_field_print(&text, &values[table->key[0]]);

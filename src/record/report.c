@@ -19,7 +19,7 @@ hf_report *rec_report_new(void)
 {
     hf_report *report = hf_alloc(sizeof *report);
     if (report != NULL)
-        report->arena.least = 2048;
+        report->arena.least = 512; /* mostly nothing is reported */
     return report;
 }
 

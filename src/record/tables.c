@@ -10,11 +10,12 @@
 
 enum { TABLES_MAX = 256, TABLES_CONNECTIONS = 16 };
 
-/* Waiting for others' transactions ends before the connection is given up. Times are spoken of in
- * UTC, and a value that does not fit is refused, not cut. */
-#define TABLES_SETTINGS_POSTGRES "lock_timeout=3000"
+/* Waiting for others' transactions ends before the connection is given up. A statement outside a
+ * transaction commits by itself, at the level of units. Times are spoken of in UTC, and a value
+ * that does not fit is refused, not cut. */
+#define TABLES_SETTINGS_POSTGRES "lock_timeout=3000 default_transaction_isolation=read\\ committed"
 #define TABLES_SETUP_MYSQL                                                                         \
-    "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 3, "                             \
+    "SET SESSION autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 3, "             \
     "sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')"
 
 static hf_status tables_check(const hf_table *tables, size_t count, hf_error *err)

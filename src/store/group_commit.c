@@ -18,6 +18,7 @@
 enum {
     RUN_MAX = 16,    /* ops of one caller */
     GROUP_MAX = 128, /* ops of a batch */
+    GATHER_PART = 8, /* of the time that the last group took */
 };
 
 /*   WAITS ---> LEADS ---+---> DONE
@@ -46,6 +47,9 @@ struct hf_group_commit {
     pthread_mutex_t mutex;
     pthread_condattr_t monotonic;
     unsigned under_way;          /* how many are running */
+    size_t waiting;              /* how many are queued */
+    size_t expected;             /* T7: so many are likely to come next */
+    int64_t gather_until_us;     /* ... and are waited for so long */
     TAILQ_HEAD(, member) queue;  /* threads that wait, in the order they came */
     LIST_HEAD(, member) running; /* leaders */
 };
@@ -57,6 +61,7 @@ hf_status hf_group_commit_new(const hf_group_commit_rule *rule, hf_group_commit 
     *out = all;
     if (all == NULL)
         return hf_fail_memory(err);
+    assert(!rule->gathers || !rule->in_turn);
     pthread_mutex_init(&all->mutex, NULL);
     pthread_condattr_init(&all->monotonic);
     pthread_condattr_setclock(&all->monotonic, CLOCK_MONOTONIC);
@@ -121,9 +126,16 @@ static bool group_commit_is_under_way(const hf_group_commit *all, const member *
     return false;
 }
 
+/* T7: whether more are waited for, when so many are there. */
+static bool group_commit_gathers(const hf_group_commit *all, size_t there)
+{
+    return all->rule.gathers && there < all->expected && hf_seam.boot_us() < all->gather_until_us;
+}
+
 static void group_commit_take_off(hf_group_commit *all, member *m)
 {
     TAILQ_REMOVE(&all->queue, m, queued);
+    all->waiting--;
     m->taken = true;
 }
 
@@ -142,6 +154,11 @@ static void group_commit_move(member *m, place to)
 /* Free slots go to the first threads in the queue that may run. */
 static void group_commit_pass_on(hf_group_commit *all)
 {
+    if (group_commit_gathers(all, all->waiting)) {
+        if (!TAILQ_EMPTY(&all->queue)) /* it sees to it that this ends */
+            pthread_cond_signal(&TAILQ_FIRST(&all->queue)->moved);
+        return;
+    }
     for (member *m = TAILQ_FIRST(&all->queue), *next;
          m != NULL && all->under_way < all->rule.at_once; m = next) {
         next = TAILQ_NEXT(m, queued);
@@ -153,41 +170,56 @@ static void group_commit_pass_on(hf_group_commit *all)
     }
 }
 
-static void group_commit_come_back(hf_group_commit *all, member *m)
+/* So many come back from a group that began then. */
+static void group_commit_come_back(hf_group_commit *all, member *leader, size_t members,
+                                   int64_t since_us)
 {
-    LIST_REMOVE(m, running);
+    int64_t now_us = hf_seam.boot_us(), took_us = now_us - since_us;
+    LIST_REMOVE(leader, running);
     all->under_way--;
+    all->expected = members + all->waiting < GROUP_MAX ? members + all->waiting : GROUP_MAX;
+    all->gather_until_us =
+        now_us + (took_us < all->rule.long_us ? took_us : all->rule.long_us) / GATHER_PART;
 }
 
-static void group_commit_add_us(struct timespec *at, int64_t us)
+/* Sleeps until something has moved, at most until then. */
+static void group_commit_sleep(hf_group_commit *all, member *me, int64_t until_us)
 {
-    at->tv_sec += us / 1000000;
-    at->tv_nsec += us % 1000000 * 1000;
-    at->tv_sec += at->tv_nsec / 1000000000;
-    at->tv_nsec %= 1000000000;
+    struct timespec at;
+    int64_t us = until_us - hf_seam.boot_us();
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    us = (us > 0 ? us : 0) + at.tv_nsec / 1000;
+    at.tv_sec += us / 1000000;
+    at.tv_nsec = us % 1000000 * 1000;
+    pthread_cond_timedwait(&me->moved, &all->mutex, &at);
 }
 
 /* Until it leads or has followed. T5: after a while the first in the queue leads without a slot. */
 static void group_commit_wait_in_line(hf_group_commit *all, member *me)
 {
-    struct timespec until;
+    int64_t long_us = hf_seam.boot_us() + all->rule.long_us;
     TAILQ_INSERT_TAIL(&all->queue, me, queued);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    group_commit_add_us(&until, all->rule.long_us);
+    all->waiting++;
+    if (all->rule.gathers) /* it may be the last that was waited for */
+        group_commit_pass_on(all);
     while (me->place == WAITS) {
         if (all->rule.in_turn || me->taken) {
             pthread_cond_wait(&me->moved, &all->mutex);
             continue;
         }
-        if (pthread_cond_timedwait(&me->moved, &all->mutex, &until) == 0 || me->place != WAITS ||
-            me->taken)
+        bool gathers = group_commit_gathers(all, all->waiting) &&
+                       all->under_way < all->rule.at_once && TAILQ_FIRST(&all->queue) == me;
+        group_commit_sleep(all, me, gathers ? all->gather_until_us : long_us);
+        if (me->place == WAITS && gathers)
+            group_commit_pass_on(all);
+        if (me->place != WAITS || me->taken || hf_seam.boot_us() < long_us)
             continue;
         if (TAILQ_FIRST(&all->queue) == me) {
             group_commit_take_off(all, me);
             group_commit_set_off(all, me);
             me->place = LEADS;
         }
-        group_commit_add_us(&until, all->rule.long_us);
+        long_us += all->rule.long_us;
     }
 }
 
@@ -350,14 +382,17 @@ static void group_commit_dismiss(member *group)
 /* With the mutex, which is given up meanwhile. */
 static void group_commit_lead(hf_group_commit *all, hf_store *store, member *me)
 {
-    size_t ops = group_commit_take_group(all, me);
+    size_t ops = group_commit_take_group(all, me), members = 0;
+    int64_t since_us = hf_seam.boot_us();
+    for (const member *m = me; m != NULL; m = m->next)
+        members++;
     pthread_mutex_unlock(&all->mutex);
-    if (me->next == NULL)
+    if (members == 1)
         group_commit_carry_out_one(all, store, me);
     else
         group_commit_carry_out(all, store, me, ops);
     pthread_mutex_lock(&all->mutex);
-    group_commit_come_back(all, me);
+    group_commit_come_back(all, me, members, since_us);
     group_commit_dismiss(me->next);
     me->place = me->comes_to;
     group_commit_pass_on(all);
@@ -365,11 +400,12 @@ static void group_commit_lead(hf_group_commit *all, hf_store *store, member *me)
 
 static void group_commit_go_at_once(hf_group_commit *all, hf_store *store, member *me)
 {
+    int64_t since_us = hf_seam.boot_us();
     group_commit_set_off(all, me);
     pthread_mutex_unlock(&all->mutex);
     group_commit_carry_out_one(all, store, me);
     pthread_mutex_lock(&all->mutex);
-    group_commit_come_back(all, me);
+    group_commit_come_back(all, me, 1, since_us);
     me->place = me->comes_to;
     group_commit_pass_on(all);
 }
@@ -383,6 +419,14 @@ static void group_commit_go_with_others(hf_group_commit *all, hf_store *store, m
     pthread_cond_destroy(&me->moved);
 }
 
+/* With the mutex. */
+static bool group_commit_may_go_at_once(const hf_group_commit *all, const member *me)
+{
+    bool first = !all->rule.gathers || all->waiting == 0;
+    return all->under_way < all->rule.at_once && first && !group_commit_gathers(all, 1) &&
+           !group_commit_is_under_way(all, me, NULL);
+}
+
 hf_status hf_group_commit_execute(hf_group_commit *all, hf_store *store, hf_batch *batch,
                                   hf_error *err)
 {
@@ -392,7 +436,7 @@ hf_status hf_group_commit_execute(hf_group_commit *all, hf_store *store, hf_batc
     batch->since_us = hf_seam.boot_us();
     group_commit_note_names(&me);
     pthread_mutex_lock(&all->mutex);
-    if (all->under_way < all->rule.at_once && !group_commit_is_under_way(all, &me, NULL))
+    if (group_commit_may_go_at_once(all, &me))
         group_commit_go_at_once(all, store, &me);
     else
         group_commit_go_with_others(all, store, &me);
@@ -409,10 +453,8 @@ hf_status hf_group_commit_execute(hf_group_commit *all, hf_store *store, hf_batc
 
 size_t hf_group_commit_waiting(hf_group_commit *all)
 {
-    size_t count = 0;
     pthread_mutex_lock(&all->mutex);
-    for (const member *m = TAILQ_FIRST(&all->queue); m != NULL; m = TAILQ_NEXT(m, queued))
-        count++;
+    size_t count = all->waiting;
     pthread_mutex_unlock(&all->mutex);
     return count;
 }

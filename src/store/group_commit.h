@@ -18,7 +18,11 @@
  *       further group.
  *   T6  A run that names a resource of a running group waits for that group even if a slot is free:
  *       it would only be busy. Of several that wait for the same resource T5 lets one run at a
- *       time. */
+ *       time.
+ *   T7  After a group its threads come again, one by one; the first would run alone, and make all
+ *       others wait for it. So where the store gathers, a slot stays free until as many have come
+ *       as the last group had and were waiting, at most an eighth of the time that it took
+ *       (or of long_us, if that is less). */
 #ifndef HF_STORE_GROUP_COMMIT_H
 #define HF_STORE_GROUP_COMMIT_H
 
@@ -36,6 +40,7 @@ typedef struct hf_group_commit_rule {
     unsigned at_once; /* so many transactions at a time, as a rule */
     bool in_turn;     /* the store lets one in at a time: then T5 would gain nothing, and is void */
     int64_t long_us;  /* of T5 */
+    bool gathers;     /* T7: a transaction takes longer than it takes the threads to come again */
 } hf_group_commit_rule;
 
 hf_status hf_group_commit_new(const hf_group_commit_rule *rule, hf_group_commit **out,

@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum {
-    GROUPS_AT_ONCE = 2, /* one is decided here while the server writes the other */
+    GROUPS_AT_ONCE = 1, /* the server answers nobody while it syncs: two would share less */
     LONG_US = 100000,
     LOST_TRIES = 2,       /* connections that may be lost before anything was sent */
     LOADING_US = 10000000 /* a server that loads its data is waited for so long, when opened */
@@ -143,7 +143,7 @@ static void redis_attempt(redis_work *work)
 {
     hf_rows *rows = work->rows;
     work->status = HF_OK;
-    work->sent = work->conflict = work->loading = false;
+    work->sent = work->conflict = work->hidden = work->loading = false;
     work->now_us = 0;
     redis_load_reset(work);
     hf_batch_unanswer(work->batch);
@@ -158,7 +158,11 @@ static void redis_attempt(redis_work *work)
         return;
     }
     redis_load(work);
-    if (work->status != HF_OK)
+    if (work->conflict) { /* no script has answered the rows as they are now */
+        work->fresh = NULL;
+        work->fresh_count = 0;
+    }
+    if (work->status != HF_OK || work->conflict)
         return;
     work->deadline_us = redis_deadline(work);
     if (hf_rows_apply(rows, work->batch, work->now_us))
@@ -251,6 +255,8 @@ static hf_status redis_execute_one(hf_store *base, hf_batch *batch, hf_error *er
     redis_store *store = (redis_store *)base;
     hf_error own;
     redis_work work = {.store = store, .batch = batch, .err = err != NULL ? err : &own};
+    for (size_t i = 0; i < batch->count; i++)
+        work.looks |= batch->ops[i].kind == HF_OP_WHO;
     work.until_us = (batch->since_us != 0 ? batch->since_us : hf_seam.boot_us()) + HF_DB_BUSY_US;
     if (batch->tried && hf_seam.boot_us() >= work.until_us)
         return hf_fail(err, HF_BUSY, REDIS_BUSY);
@@ -354,7 +360,8 @@ static hf_status redis_store_open_any(const char *url, bool make, hf_store **out
     if (status == HF_OK)
         status = hf_group_commit_new(&(hf_group_commit_rule){.execute = redis_execute_one,
                                                              .at_once = GROUPS_AT_ONCE,
-                                                             .long_us = LONG_US},
+                                                             .long_us = LONG_US,
+                                                             .gathers = true},
                                      &store->group_commit, err);
     if (status == HF_OK)
         status = redis_store_begin(store, make, err);

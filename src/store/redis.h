@@ -165,8 +165,10 @@ typedef struct redis_work {
     int64_t deadline_us; /* V2; set before the law changes the set */
     bool full;           /* the server's memory is full */
     bool sent;           /* the script was sent */
-    bool conflict;       /* ... and has written nothing, since something changed */
+    bool conflict;       /* ... and has written nothing, since something changed; or what was read
+                          * in several rounds is not of one moment */
     bool hidden;         /* ... which is no string */
+    bool looks;          /* an op of it shows who holds what: all that is read is of one moment */
     bool loading;        /* the server is not ready yet */
     redis_row *reads, **reads_end, *next_read; /* next_read: the first that was not loaded */
     redis_extra *extras, **extras_end;
@@ -268,8 +270,15 @@ redis_row *redis_want(redis_work *work, redis_kind kind, void *row, const char *
                       hf_slice rest);
 /* The resource of a MEMBER; what follows it, if anything. NULL: it is none, or out of memory. */
 hf_resource_row *redis_load_member(redis_work *work, hf_slice member, hf_slice *rest);
+
+/* ---- redis_conflict.c ---- */
+
 /* Keeps what a conflict answered for the next load. */
-void redis_load_keep(redis_work *work, const hf_redis_reply *answer);
+void redis_conflict_keep(redis_work *work, const hf_redis_reply *answer);
+/* What it answered of a key. NULL: nothing. */
+const redis_fresh *redis_conflict_answered(redis_work *work, hf_slice key);
+/* The time that stands in a list, in microseconds. */
+int64_t redis_conflict_time(const hf_redis_reply *list, size_t at);
 
 /* ---- redis_save.c ---- */
 

@@ -418,61 +418,14 @@ static void redis_load_value(redis_work *work, redis_row *read, hf_slice value)
         redis_fail_foreign(work, read->key);
 }
 
-/* ---- what a conflict answered ---- */
-
-static const redis_fresh *redis_load_fresh(redis_work *work, hf_slice key)
-{
-    for (size_t i = 0; i < work->fresh_count; i++) {
-        size_t at = (work->fresh_at + i) % work->fresh_count;
-        if (hf_slice_equal(work->fresh[at].key, key)) {
-            work->fresh_at = at + 1;
-            return &work->fresh[at];
-        }
-    }
-    return NULL;
-}
-
-static int64_t redis_load_time(const hf_redis_reply *list, size_t at)
-{
-    hf_redis_reply seconds, micros;
-    hf_redis_at(list, at, &seconds);
-    hf_redis_at(list, at + 1, &micros);
-    return strtoll(seconds.text.at, NULL, 10) * 1000000 + strtoll(micros.text.at, NULL, 10);
-}
-
-void redis_load_keep(redis_work *work, const hf_redis_reply *answer)
-{
-    enum { FLOOR = 3, BEFORE }; /* seconds, microseconds, hidden, the floor */
-    hf_arena *arena = &work->conn->fresh;
-    hf_redis_reply part;
-    size_t count = 0, at = BEFORE;
-    work->fresh = NULL;
-    work->fresh_count = work->fresh_at = 0;
-    hf_arena_reset(arena);
-    if (!work->only_rows || work->hidden || answer->count <= BEFORE)
-        return;
-    redis_fresh *all = hf_arena_alloc(arena, (answer->count - FLOOR) * sizeof *all);
-    bool good = all != NULL;
-    for (const redis_row *read = work->reads; good && read != NULL; read = read->next) {
-        bool floor = read->kind == REDIS_FLOOR;
-        if (read->not_compared && !floor)
-            continue;
-        if (!floor && at == answer->count) /* not what was sent */
-            return;
-        hf_redis_at(answer, floor ? FLOOR : at++, &part);
-        redis_fresh *it = &all[count++];
-        it->there = part.kind == HF_REDIS_TEXT;
-        good = hf_arena_copy(arena, read->key, &it->key) &&
-               hf_arena_copy(arena, it->there ? part.text : hf_slice_of(" "), &it->value);
-    }
-    if (!good || at != answer->count)
-        return;
-    work->fresh = all;
-    work->fresh_count = count;
-    work->fresh_us = redis_load_time(answer, 0);
-}
-
 /* ---- rounds ---- */
+
+/* Whether what was read in earlier rounds is read again: only then is all of it of one moment.
+ * Whatever writes is compared by the script. */
+static bool redis_load_again(const redis_work *work, const redis_row *read)
+{
+    return work->looks && !read->not_compared && read->kind != REDIS_ABSENT;
+}
 
 /* Takes from the last conflict what it answered; the others become words of an MGET. */
 static size_t redis_load_gather(redis_work *work)
@@ -482,7 +435,7 @@ static size_t redis_load_gather(redis_work *work)
     hf_redis_word(keys, hf_slice_of("MGET"));
     for (redis_row *read = work->next_read; read != NULL; read = read->next) {
         const redis_fresh *fresh =
-            read->kind == REDIS_ABSENT ? NULL : redis_load_fresh(work, read->key);
+            read->kind == REDIS_ABSENT ? NULL : redis_conflict_answered(work, read->key);
         if (fresh != NULL)
             redis_load_value(work, read,
                              redis_load_copy(work, fresh->there ? fresh->value : HF_NOTHING));
@@ -490,7 +443,21 @@ static size_t redis_load_gather(redis_work *work)
             hf_redis_word(keys, read->key);
         read->fetched = fresh != NULL || read->kind == REDIS_ABSENT;
     }
-    return keys->count - 1;
+    size_t count = keys->count - 1;
+    for (redis_row *read = work->reads; count > 0 && read != work->next_read; read = read->next)
+        if (redis_load_again(work, read))
+            hf_redis_word(keys, read->key);
+    return count;
+}
+
+/* As the script compares. */
+static bool redis_load_is_same(const redis_row *read, const hf_redis_reply *now)
+{
+    hf_slice value = now->kind == HF_REDIS_TEXT ? now->text : HF_NOTHING;
+    bool begins = read->value.size > 0 && read->value.at[read->value.size - 1] == '\t';
+    if (begins && value.size > read->value.size)
+        value.size = read->value.size;
+    return hf_slice_equal(value, read->value);
 }
 
 static void redis_load_take_values(redis_work *work, redis_row *from)
@@ -506,6 +473,12 @@ static void redis_load_take_values(redis_work *work, redis_row *from)
         redis_load_value(
             work, read,
             redis_load_copy(work, value.kind == HF_REDIS_TEXT ? value.text : HF_NOTHING));
+    }
+    for (redis_row *read = work->reads; read != from && work->status == HF_OK; read = read->next) {
+        if (!redis_load_again(work, read))
+            continue;
+        hf_redis_at(&reply, at++, &value);
+        work->conflict |= !redis_load_is_same(read, &value);
     }
 }
 
@@ -552,7 +525,7 @@ static void redis_load_round(redis_work *work)
     for (redis_extra *extra = extras; extra != NULL && work->status == HF_OK; extra = extra->next)
         redis_load_take_extra(work, extra);
     if (redis_reply(work, &time) && time.count == 2)
-        work->now_us = hf_store_now(&work->store->base, redis_load_time(&time, 0));
+        work->now_us = hf_store_now(&work->store->base, redis_conflict_time(&time, 0));
     if (work->status == HF_OK) /* else the rest of the replies is still to come */
         redis_all_taken(work);
     for (redis_extra *extra = extras; extra != NULL && work->status == HF_OK; extra = extra->next)
@@ -561,7 +534,7 @@ static void redis_load_round(redis_work *work)
 
 void redis_load_rest(redis_work *work)
 {
-    while (work->status == HF_OK) {
+    while (work->status == HF_OK && !work->conflict) {
         for (hf_session_row *row = work->rows->sessions; row != NULL; row = row->next)
             if (!row->loaded)
                 redis_load_want_session(work, row);

@@ -457,7 +457,7 @@ static void redis_save_answer(redis_work *work, bool *unknown)
         work->conflict = true;
         hf_redis_at(&reply, 2, &part);
         work->hidden = part.number != 0;
-        redis_load_keep(work, &reply);
+        redis_conflict_keep(work, &reply);
     }
     if (work->store->url.replicas == 0)
         return;

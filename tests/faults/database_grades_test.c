@@ -237,6 +237,43 @@ static const char *const of_mysql[][2] = {
     {"completion_type", "'CHAIN'"},
 };
 
+/* A record that is saved by one statement is there for others, and was saved at the level that is
+ * promised: a trigger notes it. */
+static void server_grades_expect_saves(void)
+{
+    hf_table notes = {.name = server->postgres ? "public.note" : "note", .version = "version"};
+    hf_tables *tables = NULL;
+    hf_unit *unit = NULL;
+    hf_record *note = NULL;
+    hf_error err = {0};
+    expect(HF_OK, hf_tables_open(server->url, &notes, 1, NULL, &tables, &err), err);
+    expect(HF_OK, hf_unit_open(tables, &(hf_unit_options){.user = "alice"}, &unit, &err), err);
+    expect(HF_OK, hf_unit_find(unit, "note/1", &note, &err), err);
+    expect(HF_OK, hf_record_set(note, "word", HF_TEXT("saved"), &err), err);
+    expect(HF_OK, hf_unit_commit(unit, NULL, &err), err);
+    hf_unit_free(unit);
+    hf_tables_close(tables);
+    char *stands = app_text(admin, "SELECT word FROM %s WHERE version = 2", notes.name);
+    expect_contains(stands, server->postgres ? "read committed" : "saved");
+    free(stands);
+}
+
+static void server_grades_make_notes(void)
+{
+    const char *name = server->postgres ? "public.note" : "test.note";
+    app_do(admin,
+           "CREATE TABLE %s (id integer PRIMARY KEY, word varchar(20), version integer NOT NULL)",
+           name);
+    app_do(admin, "INSERT INTO %s VALUES (1, 'new', 1)", name);
+    if (!server->postgres)
+        return;
+    app_do(admin, "CREATE FUNCTION public.note_level() RETURNS trigger LANGUAGE plpgsql AS "
+                  "$$BEGIN NEW.word := current_setting('transaction_isolation'); RETURN NEW; "
+                  "END$$");
+    app_do(admin, "CREATE TRIGGER note_level BEFORE UPDATE ON public.note FOR EACH ROW "
+                  "EXECUTE FUNCTION public.note_level()");
+}
+
 static void other_settings_of_the_server_do_not_matter(void **state)
 {
     (void)state;
@@ -245,12 +282,14 @@ static void other_settings_of_the_server_do_not_matter(void **state)
                                     : sizeof of_mysql / sizeof *of_mysql;
     const char *const(*all)[2] = server->postgres ? of_postgres : of_mysql;
     const char *level = server->kind == INSTANCE_MYSQL ? "transaction_isolation" : "tx_isolation";
+    server_grades_make_notes();
     for (size_t i = 0; i < count; i++)
         server_grades_note(all[i][0], all[i][1]);
     if (!server->postgres)
         server_grades_note(level, "'SERIALIZABLE'");
     server_grades_reload();
     server_grades_expect_works(url);
+    server_grades_expect_saves();
     target_install(server, false, fresh);
     server_grades_expect_works(fresh);
     for (size_t i = 0; i < count; i++)

@@ -325,6 +325,28 @@ static void a_fence_grows_over_a_grant_that_came_and_went(void **state)
     bench_close(&b);
 }
 
+/* Who holds a resource is read in two rounds: the resource, then the sessions of its holders. */
+static void who_holds_it_is_told_as_of_one_moment(void **state)
+{
+    (void)state;
+    bench b = bench_open();
+    latecomer look = {.store = b.through, .op = {.kind = HF_OP_WHO, ON("policy", "1")}};
+    must(HF_OK, b.direct, ACQUIRE, BY(b.alice), ON("policy", "1"));
+    size_t before = proxy_passed(b.proxy, PROXY_UP);
+    proxy_hold(b.proxy, PROXY_DOWN);
+    expect_int(pthread_create(&look.thread, NULL, latecomer_main, &look), 0);
+    for (int i = 0; i < 2000 && proxy_passed(b.proxy, PROXY_UP) == before; i++)
+        rest_ms(2);
+    rest_ms(50);
+    must(HF_OK, b.direct, HAND_OVER, BY(b.alice), ON("policy", "1"), .target = b.bob.id);
+    must(HF_OK, b.direct, CLOSE, BY(b.alice));
+    proxy_go_on(b.proxy);
+    pthread_join(look.thread, NULL);
+    expect_status(HF_OK, look.answer.status, look.answer.message);
+    expect_text(look.answer.lock.user, "bob"); /* it was never free */
+    bench_close(&b);
+}
+
 /* An acquire that was decided beside the close of its session, and written before it, leaves a
  * lock. It has been dead since, and goes with the session. */
 static void a_lock_that_was_left_beside_a_close_is_swept(void **state)
@@ -470,6 +492,7 @@ int main(void)
         cmocka_unit_test(what_comes_after_the_bound_is_never_written),
         cmocka_unit_test(a_conflict_brings_the_rows_as_they_are),
         cmocka_unit_test(a_fence_grows_over_a_grant_that_came_and_went),
+        cmocka_unit_test(who_holds_it_is_told_as_of_one_moment),
         cmocka_unit_test(a_lock_that_was_left_beside_a_close_is_swept),
         cmocka_unit_test(fences_grow_and_sessions_end_however_the_clock_is_set),
         cmocka_unit_test(two_holdfast_servers_on_one_redis_are_one),

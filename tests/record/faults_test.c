@@ -50,6 +50,17 @@ static proxy *faults_proxy(const scene *s, char *url)
     return between;
 }
 
+/* Without locks and stored versions, where BEGIN goes with the first statement. */
+static hf_tables *faults_open_plain(scene *s, const char *url)
+{
+    static hf_table tables[2]; /* borrowed as long as they are open */
+    hf_tables *through = NULL;
+    tables[0] = *scene_table(s, "line");
+    tables[1] = *scene_table(s, "doctor");
+    expect(HF_OK, hf_tables_open(url, tables, 2, NULL, &through, &s->err), s->err);
+    return through;
+}
+
 /* READ COMMITTED is no COMMIT: PostgreSQL's is known by its answer, MySQL's by its packet. */
 typedef struct cut {
     proxy_way way;
@@ -107,6 +118,7 @@ static void a_cut_commit_is_settled_by_the_next(void **state)
         {PROXY_UP, "\003COMMIT", PROXY_BEFORE, true, true},
         {PROXY_UP, "\003COMMIT", PROXY_AFTER, true, true},
         {PROXY_DOWN, "COMMIT", PROXY_BEFORE, true, true},
+        {PROXY_DOWN, "COMMIT", PROXY_BEFORE, true, false},
     };
     bool postgres = hf_db_kind_of(s->db) == HF_DB_POSTGRES;
     for (size_t i = 0; !s->at->own_file && i < sizeof cuts / sizeof *cuts; i++) {
@@ -114,8 +126,125 @@ static void a_cut_commit_is_settled_by_the_next(void **state)
             continue;
         hf_tables *through = NULL;
         proxy *between = faults_proxy(s, url);
-        expect(HF_OK, hf_tables_open(url, s->tables, s->count, NULL, &through, &s->err), s->err);
+        if (cuts[i].stored)
+            expect(HF_OK, hf_tables_open(url, s->tables, s->count, NULL, &through, &s->err),
+                   s->err);
+        else
+            through = faults_open_plain(s, url);
         faults_cut(s, through, between, &cuts[i]);
+        hf_tables_close(through);
+        proxy_stop(between);
+    }
+    scene_close(s);
+}
+
+/* ---- round trips ---- */
+
+/* Finds the line, sets it, and says what committing that has cost. */
+static size_t faults_trips(hf_tables *through, proxy *between, const char *other, size_t *finding)
+{
+    hf_unit *unit = NULL;
+    hf_error err;
+    expect(HF_OK, hf_unit_open(through, &(hf_unit_options){.user = "Alice"}, &unit, &err), err);
+    size_t before = proxy_trips(between);
+    hf_record *line = scene_find(unit, "line/1,x");
+    *finding = proxy_trips(between) - before;
+    scene_set(line, "amount", HF_NUMBER(hf_record_get(line, "amount")->number + 1));
+    if (other != NULL)
+        scene_set(scene_find(unit, other), "on_call", HF_NUMBER(0));
+    before = proxy_trips(between);
+    scene_commit(unit);
+    size_t trips = proxy_trips(between) - before;
+    hf_unit_free(unit);
+    return trips;
+}
+
+/* The statement is its own transaction; two are put into one, whose BEGIN goes with the first of
+ * them on PostgreSQL. The same while statements are sent as texts, get names, and have them. */
+static void one_record_is_saved_in_one_round_trip(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    char url[HF_URL_MAX];
+    size_t finding = 0;
+    if (!s->at->own_file) {
+        proxy *between = faults_proxy(s, url);
+        faults_rows(s);
+        size_t both = hf_db_kind_of(s->db) == HF_DB_POSTGRES ? 5 : 6;
+        hf_tables *through = faults_open_plain(s, url);
+        for (int i = 0; i < 4; i++) {
+            expect_int(faults_trips(through, between, NULL, &finding), 1);
+            expect_int(finding, 1);
+            scene_run(s, "UPDATE {n}_doctor SET on_call = 1");
+            expect_int(faults_trips(through, between, "doctor/1", &finding), both);
+        }
+        expect_text(scene_value(s, "SELECT version FROM {n}_line"), "9");
+        expect_text(scene_value(s, "SELECT version FROM {n}_doctor"), "5");
+        hf_tables_close(through);
+        proxy_stop(between);
+    }
+    scene_close(s);
+}
+
+/* ---- transactions that end before their COMMIT ---- */
+
+static hf_unit *faults_both(hf_tables *through)
+{
+    hf_unit *unit = NULL;
+    hf_error err;
+    expect(HF_OK, hf_unit_open(through, &(hf_unit_options){.user = "Alice"}, &unit, &err), err);
+    scene_set(scene_find(unit, "line/1,x"), "amount", HF_NUMBER(2));
+    scene_set(scene_find(unit, "doctor/1"), "on_call", HF_NUMBER(0));
+    return unit;
+}
+
+static void faults_expect_versions(scene *s, const char *line, const char *doctor)
+{
+    expect_text(scene_value(s, "SELECT version FROM {n}_line"), line);
+    expect_text(scene_value(s, "SELECT version FROM {n}_doctor"), doctor);
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_doctor"), "1");
+}
+
+/* Cut with the BEGIN, refused as stale, refused in the second of two writes: nothing is saved, and
+ * the next commit on that connection is a transaction of its own. */
+static void what_ends_before_the_commit_saves_nothing(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    char url[HF_URL_MAX];
+    if (!s->at->own_file) {
+        proxy *between = faults_proxy(s, url);
+        hf_tables *through = faults_open_plain(s, url);
+        faults_rows(s);
+        hf_unit *unit = faults_both(through);
+        proxy_cut_at(between, PROXY_UP, "FOR UPDATE", PROXY_AFTER);
+        expect(HF_UNAVAILABLE, hf_unit_commit(unit, NULL, &s->err), s->err);
+        proxy_cut_never(between);
+        faults_expect_versions(s, "1", "1");
+        scene_run(s, "UPDATE {n}_line SET version = 2");
+        expect(HF_STALE, hf_unit_commit(unit, NULL, &s->err), s->err);
+        faults_expect_versions(s, "2", "1");
+        hf_unit_free(unit);
+        unit = faults_both(through);
+        scene_commit(unit);
+        faults_expect_versions(s, "3", "2");
+        hf_record *doctor = NULL, *line = NULL;
+        const char *doctors = scene_table(s, "doctor")->name, *lines = scene_table(s, "line")->name;
+        expect(HF_OK, hf_unit_add(unit, doctors, NULL, &doctor, &s->err), s->err);
+        scene_set(doctor, "id", HF_NUMBER(9));
+        scene_set(doctor, "on_call", HF_NUMBER(1));
+        expect(HF_OK, hf_unit_add(unit, lines, NULL, &line, &s->err), s->err);
+        scene_set(line, "document", HF_NUMBER(1));
+        scene_set(line, "place", HF_TEXT("x"));
+        scene_set(line, "amount", HF_NUMBER(5));
+        expect(HF_STALE, hf_unit_commit(unit, NULL, &s->err), s->err);
+        faults_expect_versions(s, "3", "2");
+        hf_unit_free(unit);
+        unit = faults_both(through);
+        scene_set(scene_find(unit, "line/1,x"), "amount", HF_NUMBER(7));
+        scene_commit(unit); /* by one statement */
+        faults_expect_versions(s, "4", "2");
+        hf_unit_free(unit);
         hf_tables_close(through);
         proxy_stop(between);
     }
@@ -218,6 +347,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cut_commit_is_settled_by_the_next),
+        cmocka_unit_test(one_record_is_saved_in_one_round_trip),
+        cmocka_unit_test(what_ends_before_the_commit_saves_nothing),
         cmocka_unit_test(others_may_make_it_impossible_to_tell),
         cmocka_unit_test(memory_that_runs_out_saves_nothing),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that share a store's transactions: who goes with whom, and what each is told. T1 to T6
+/* Threads that share a store's transactions: who goes with whom, and what each is told. T1 to T7
  * stand in store/group_commit.h. Made for the thread sanitizer too. */
 #include "faults/shim.h"
 
@@ -133,19 +133,22 @@ typedef struct caller {
 #define NEVER_US INT64_C(1000000000) /* who stands in line stays there */
 #define SOON_US  INT64_C(10000)
 
-static hf_group_commit *open_together(unsigned at_once, bool in_turn, int64_t long_us)
+static hf_group_commit *open_by(hf_group_commit_rule rule)
 {
     hf_group_commit *all = NULL;
     hf_error err = {0};
-    hf_group_commit_rule rule = {.execute = group_commit_execute,
-                                 .at_once = at_once,
-                                 .in_turn = in_turn,
-                                 .long_us = long_us};
+    rule.execute = group_commit_execute;
     desk.batches = 0;
     desk.fails = HF_OK;
     desk.several_are_busy = desk.shut = false;
     expect(HF_OK, hf_group_commit_new(&rule, &all, &err), err);
     return all;
+}
+
+static hf_group_commit *open_together(unsigned at_once, bool in_turn, int64_t long_us)
+{
+    return open_by(
+        (hf_group_commit_rule){.at_once = at_once, .in_turn = in_turn, .long_us = long_us});
 }
 
 /* A run of so many acquires; the fence tells them apart. */
@@ -512,6 +515,87 @@ static void what_names_a_resource_under_way_waits_though_there_is_a_place(void *
     hf_group_commit_free(all);
 }
 
+/* ---- T7 ---- */
+
+static int64_t (*plain_boot_us)(void);
+static _Atomic int64_t passed_us; /* in the eyes of a group */
+
+static int64_t later_boot_us(void)
+{
+    return plain_boot_us() + passed_us;
+}
+
+enum { GATHERED = 4 };
+
+/* One is inside, the others wait; then the first comes back, after so long. */
+static hf_group_commit *come_back_after(caller *callers, int64_t took_us)
+{
+    hf_group_commit *all =
+        open_by((hf_group_commit_rule){.at_once = 1, .long_us = NEVER_US, .gathers = true});
+    plain_boot_us = hf_seam.boot_us;
+    hf_seam.boot_us = later_boot_us;
+    shut(true);
+    for (size_t i = 0; i < GATHERED; i++)
+        group_commit_fill(&callers[i], all, (int)i, 1, "free");
+    group_commit_begin(&callers[0]);
+    wait_inside(1);
+    for (size_t i = 1; i < GATHERED; i++)
+        line_up(&callers[i], i);
+    passed_us += took_us;
+    shut(false);
+    group_commit_finish(&callers[0], HF_OK);
+    return all;
+}
+
+static void end_gathering(hf_group_commit *all)
+{
+    hf_seam.boot_us = plain_boot_us;
+    hf_group_commit_free(all);
+}
+
+static void who_has_come_back_is_waited_for(void **state)
+{
+    (void)state;
+    caller callers[GATHERED] = {0};
+    hf_group_commit *all = come_back_after(callers, NEVER_US / 2);
+    expect_int(hf_group_commit_waiting(all), GATHERED - 1);
+    group_commit_fill(&callers[0], all, 0, 1, "free");
+    group_commit_begin(&callers[0]);
+    for (int i = 0; i < GATHERED; i++)
+        group_commit_finish(&callers[i], HF_OK);
+    expect_int(desk.batches, 2);
+    expect_int(desk.ops[1], GATHERED);
+    end_gathering(all);
+}
+
+static void who_does_not_come_is_waited_for_an_eighth_of_the_time(void **state)
+{
+    (void)state;
+    caller callers[GATHERED] = {0};
+    hf_group_commit *all = come_back_after(callers, 8 * SOON_US);
+    for (int i = 1; i < GATHERED; i++)
+        group_commit_finish(&callers[i], HF_OK);
+    expect_int(desk.batches, 2);
+    expect_int(desk.ops[1], GATHERED - 1);
+    /* now three are expected; when one comes in their place, it does not stay either */
+    group_commit_fill(&callers[0], all, 0, 1, "free");
+    group_commit_begin(&callers[0]);
+    group_commit_finish(&callers[0], HF_OK);
+    /* and who was alone is waited for by nobody */
+    passed_us += NEVER_US;
+    for (int i = 0; i < 2; i++) {
+        shut(true);
+        group_commit_fill(&callers[0], all, 0, 1, "free");
+        group_commit_begin(&callers[0]);
+        wait_inside(1);
+        passed_us += NEVER_US;
+        shut(false);
+        group_commit_finish(&callers[0], HF_OK);
+    }
+    expect_int(desk.batches, 5);
+    end_gathering(all);
+}
+
 static void an_answer_there_is_no_memory_for_is_unsure(void **state)
 {
     (void)state;
@@ -655,6 +739,8 @@ int main(void)
         cmocka_unit_test(what_names_a_resource_under_way_waits_though_there_is_a_place),
         cmocka_unit_test(without_memory_for_a_batch_of_all_each_goes_alone),
         cmocka_unit_test(an_answer_there_is_no_memory_for_is_unsure),
+        cmocka_unit_test(who_has_come_back_is_waited_for),
+        cmocka_unit_test(who_does_not_come_is_waited_for_an_eighth_of_the_time),
         cmocka_unit_test(a_crowd_comes_and_goes),
         cmocka_unit_test(threads_on_one_file_share_their_syncs),
     };
