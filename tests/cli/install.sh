@@ -146,9 +146,14 @@ everywhere() {
     expect "$server: ... nor on a meta of others'" 6 "*holdfast?*holdfast did not make*"
     sql "$first" "$foreign_away"
 
-    # Many open it at once
+    # Many open it at once. A server that is so busy that a statement takes it ten seconds is told as lost; then one asks again.
     local i
-    for i in {1..12}; do "$HOLDFAST" list --store "$store" >"$scratch/many.$i" 2>&1 & done
+    for i in {1..12}; do
+        for _ in {1..5}; do
+            "$HOLDFAST" list --store "$store" >"$scratch/many.$i" 2>&1 && break
+            grep -qE 'was lost|no answer' "$scratch/many.$i" || break
+        done &
+    done
     wait
     check "$server: many may open a new store at once" test "$(cat "$scratch"/many.* | sort -u)" = "No locks are held."
 }

@@ -33,9 +33,19 @@ as() { export HOLDFAST_STATE=$scratch/$1; }
 run() {
     "$HOLDFAST" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
     code=$?
-    out=$(tr -d '\0' <"$scratch/out")
-    err=$(tr -d '\0' <"$scratch/err")
+    slurp "$scratch/out"
+    out=$text
+    slurp "$scratch/err"
+    err=$text
     watch_for_keys "$@"
+}
+
+# FILE: what is in it, in $text: as $(tr -d '\0' <FILE), with no process for it.
+slurp() {
+    local pieces IFS=
+    mapfile -d '' -t pieces <"$1"
+    text="${pieces[*]}"
+    while [[ $text == *$'\n' ]]; do text=${text%$'\n'}; done
 }
 
 # Keys are learned when sessions are opened and tokens made, and must not show anywhere else.
@@ -47,7 +57,7 @@ watch_for_keys() {
         grep -ohE '[0-9a-f]{64}' "$scratch/out" >>"$scratch/keys"
         grep -qFf "$scratch/keys" "$scratch/err" && echo "$*" >>"$scratch/leaks"
     elif [[ -s $scratch/keys ]]; then
-        cat "$scratch/out" "$scratch/err" | grep -qFf "$scratch/keys" && echo "$*" >>"$scratch/leaks"
+        grep -qFf "$scratch/keys" "$scratch/out" "$scratch/err" && echo "$*" >>"$scratch/leaks"
     fi
     return 0
 }

@@ -3,9 +3,9 @@
 source "$(dirname "$0")/lib.sh"
 
 # Waits until a file is there.
-until_there() { for _ in $(seq 500); do [[ -e $1 ]] && return 0; sleep 0.02; done; return 1; }
+until_there() { for _ in $(seq 2000); do [[ -e $1 ]] && return 0; sleep 0.02; done; return 1; }
 # Waits until a process is gone.
-until_gone() { for _ in $(seq 500); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.02; done; return 1; }
+until_gone() { for _ in $(seq 2000); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.02; done; return 1; }
 # KEY [OPTION...]: a holder in the background that says when it runs; its process id in $holder.
 hold() {
     rm -f "$scratch/held"
@@ -19,7 +19,7 @@ let_go() { kill -TERM "$holder"; wait "$holder"; }
 "$HOLDFAST" run --lock policy/beats -- sleep 60 >"$scratch/beats.out" 2>&1 &
 beats=$!
 until_expires() { "$HOLDFAST" who policy/beats --json 2>/dev/null | sed -n 's/.*"expires":"\([^"]*\)".*/\1/p'; }
-for _ in $(seq 500); do first_expires=$(until_expires); [[ -n $first_expires ]] && break; sleep 0.02; done
+for _ in $(seq 2000); do first_expires=$(until_expires); [[ -n $first_expires ]] && break; sleep 0.02; done
 
 run run nightly -- sh -c 'echo "fence $HOLDFAST_FENCE"; echo err >&2; exit 7'
 expect "the command's output and exit code are those of run, and it knows its fence" 7 'fence [0-9]*err'
@@ -58,7 +58,11 @@ check "whoever waits gets it then" grep -qx got "$scratch/waited"
 hold nightly
 "$HOLDFAST" run nightly --wait forever -- echo got >"$scratch/waited" 2>&1 &
 waiter=$!
-sleep 0.2
+for _ in $(seq 2000); do # until it looks for signals itself
+    blocked=$(sed -n 's/^SigBlk:\s*//p' "/proc/$waiter/status")
+    ((16#${blocked:-0} & 1 << 14)) && break
+    sleep 0.02
+done
 kill -TERM "$waiter"
 wait "$waiter"
 code=$? out=$(cat "$scratch/waited") err=

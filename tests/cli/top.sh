@@ -61,11 +61,11 @@ expect "and is named once" 0 '*Waited for  policy/12345 (1), book/1 (1)'$'\n''*'
 
 "$HOLDFAST" top --interval 300ms --json >"$scratch/looks" 2>&1 &
 looker=$!
-for _ in $(seq 100); do [[ -s $scratch/looks ]] && break || sleep 0.05; done
+for _ in $(seq 800); do [[ -s $scratch/looks ]] && break || sleep 0.05; done
 run acquire diary/1 diary/2 diary/3
 run release diary/2
 run force-release diary/3 --reason "in the way"
-for _ in $(seq 200); do grep -q '"forced":1' "$scratch/looks" && break || sleep 0.05; done
+for _ in $(seq 800); do grep -q '"forced":1' "$scratch/looks" && break || sleep 0.05; done
 kill -TERM "$looker"
 wait "$looker"
 check "top ends by SIGTERM with 0" test $? = 0

@@ -39,7 +39,7 @@ static void a_full_batch_is_executed_at_once(fixture *w)
         snprintf(ids[i], sizeof ids[i], "%d", i);
         add(full, ACQUIRE, BY(alice), ON("policy", ids[i]), .linked = i < HF_BATCH_OPS_MAX - 1);
     }
-    run(w, full);
+    run_fully(w, full);
     for (size_t i = 0; i < HF_BATCH_OPS_MAX; i++)
         expect_int(answer(full, i, HF_OK)->outcome, HF_GRANTED);
     expect_int(done(w, BEAT, BY(alice))->locks_count, HF_BATCH_OPS_MAX);

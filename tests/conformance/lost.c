@@ -221,7 +221,7 @@ static void of_many_losses_only_that_of_the_resource_taken_is_forgotten(fixture 
             snprintf(ids[i], sizeof ids[i], "%04zu", i);
             add(take, ACQUIRE, BY(alice), ON("policy", ids[i]), .ttl_us = MINUTE);
         }
-        run(w, take);
+        run_fully(w, take);
     }
     clock_forward(w, MINUTE);
     expect_int(sweep_all(w, 0), TOTAL);

@@ -192,7 +192,7 @@ static void many_sessions_without_a_request_id_are_swept_in_bounded_steps(fixtur
                err);
         add(open, SESSION_OPEN, BY(people[i]), .user = "alice", .idle_us = MINUTE);
     }
-    run(w, open);
+    run_fully(w, open);
     clock_forward(w, MINUTE);
     const hf_answer *swept = done(w, SWEEP, .limit = STEP);
     expect_int(swept->swept, STEP);

@@ -47,10 +47,11 @@ static void raw_sql(shop *s)
 /* carol looks dead: her closing is on its way. */
 static void a_dying_session(shop *s)
 {
-    s->carol = brief_holder(s->plain, "carol", 100 * MILLISECOND, "1");
+    int64_t idle_us = 100 * MILLISECOND;
+    s->carol = brief_holder(s->plain, "carol", &idle_us, "1");
     app_begin(s->other, READ_COMMITTED);
     app_number(s->other, "SELECT rev FROM {session} WHERE id = '%s' FOR UPDATE", s->carol.id);
-    rest_ms(150);
+    rest_ms(idle_us / MILLISECOND + 50);
 }
 
 /* Someone at REPEATABLE READ has looked for a lock that is not there, as it is now: on MySQL nobody

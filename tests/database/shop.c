@@ -102,12 +102,12 @@ hf_credentials newcomer(hf_store *store, const char *user, int64_t idle_us)
     return out;
 }
 
-hf_credentials brief_holder(hf_store *store, const char *user, int64_t idle_us, const char *id)
+hf_credentials brief_holder(hf_store *store, const char *user, int64_t *idle_us, const char *id)
 {
-    hf_credentials out = newcomer(store, user, idle_us);
+    hf_credentials out = newcomer(store, user, *idle_us);
     said got = ASK(store, ACQUIRE, BY(out), ON("policy", id));
-    for (int i = 0; i < 10 && got.status == HF_EXPIRED; i++) {
-        out = newcomer(store, user, idle_us);
+    while (got.status == HF_EXPIRED && *idle_us < BRIEF_MAX_US) {
+        out = newcomer(store, user, *idle_us *= 2);
         got = ASK(store, ACQUIRE, BY(out), ON("policy", id));
     }
     expect_status(HF_OK, got.status, got.message);

@@ -94,9 +94,10 @@ hf_batch *batch_new(size_t capacity);
 /* A new session; idle 0: the default. */
 hf_credentials newcomer(hf_store *store, const char *user, int64_t idle_us);
 hf_credentials drawn(void);
-/* A new session that dies soon but holds policy/ID: opened again when it died before it came to
- * that. */
-hf_credentials brief_holder(hf_store *store, const char *user, int64_t idle_us, const char *id);
+/* A new session that dies soon but holds policy/ID. When it died before it came to that, another
+ * one that lives twice as long is opened; idle_us is what it came to. */
+#define BRIEF_MAX_US (20 * SECOND)
+hf_credentials brief_holder(hf_store *store, const char *user, int64_t *idle_us, const char *id);
 
 /* Who holds policy/ID, as seen through that store; 0 or 1 or more. */
 size_t holders(hf_store *store, const char *id);

@@ -81,7 +81,7 @@ static void a_beat_between_the_look_and_the_lock_is_seen(shop *s)
     taker t = {.s = s};
     said beaten, held;
     slow_the_clock(s);
-    for (int play = 1; !beat_between(s, &t, &beaten, &held) && play < PLAYS; play++)
+    for (int plays = 1; !beat_between(s, &t, &beaten, &held) && timing_again(plays); plays++)
         ASK(s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "again", .actor = "chief");
     expect_status(HF_OK, beaten.status, beaten.message);
     expect_true(t.got.took_us > 350 * MILLISECOND);
@@ -166,17 +166,19 @@ static void a_lock_whose_anchor_was_just_made_is_not_ended_without_it(shop *s)
 
 /* Plays with carol, who lives for so long, until it has come to what it is about before she died:
  * she lives twice as long each time. How long she lived at last. */
-static int64_t takeover_in_time(shop *s, bool (*play)(shop *s, int64_t idle_us), int64_t idle_us)
+static int64_t takeover_in_time(shop *s, bool (*play)(shop *s, int64_t *idle_us), int64_t idle_us)
 {
-    bool good = play(s, idle_us);
-    for (int plays = 1; plays < PLAYS && !good; plays++)
-        good = play(s, idle_us *= 2);
+    bool good = play(s, &idle_us);
+    while (!good && idle_us < BRIEF_MAX_US) {
+        idle_us *= 2;
+        good = play(s, &idle_us);
+    }
     expect_true(good);
     return idle_us;
 }
 
 /* Leaves the application's transaction open. */
-static bool beats_before_it_dies(shop *s, int64_t idle_us)
+static bool beats_before_it_dies(shop *s, int64_t *idle_us)
 {
     s->carol = brief_holder(s->plain, "carol", idle_us, "1");
     app_begin(s->app, s->level);
@@ -202,8 +204,9 @@ static void while_a_beat_is_under_way_the_taker_is_busy(shop *s)
 /* Nor is a beat acknowledged while the take-over is under way, or after it. */
 static void a_beat_beside_a_take_over_is_refused(shop *s)
 {
-    s->carol = brief_holder(s->plain, "carol", 200 * MILLISECOND, "1");
-    rest_ms(250);
+    int64_t idle_us = 200 * MILLISECOND;
+    s->carol = brief_holder(s->plain, "carol", &idle_us, "1");
+    rest_ms(idle_us / MILLISECOND + 50);
     app_begin(s->app, s->level);
     must(HF_OK, s->store, ACQUIRE, A("1"));
     said beside = ASK(s->plain, BEAT, BY(s->carol));
@@ -215,7 +218,7 @@ static void a_beat_beside_a_take_over_is_refused(shop *s)
     expect_int(app_number(s->other, "SELECT count(*) FROM {lock} WHERE id = '1'"), 1);
 }
 
-static bool holds_both(shop *s, int64_t idle_us)
+static bool holds_both(shop *s, int64_t *idle_us)
 {
     s->carol = brief_holder(s->plain, "carol", idle_us, "1");
     said second = ASK(s->plain, ACQUIRE, C("2"));

@@ -224,6 +224,10 @@ static void what_is_still_being_written_is_not_told_as_busy(void **state)
     hf_status status = by_acquire(&w, &err);
     proxy_cut_never(s->proxy);
     rest_ms(2500);
+    app_begin(s->admin, READ_COMMITTED); /* until it has been written, or rolled back */
+    app_try(s->admin,
+            "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '000000' FOR UPDATE");
+    app_rollback(s->admin);
     bool held = must(HF_OK, s->direct, WHO, ON("policy", "000000")).locks_count > 0;
     work_done(&w);
     printf("# %s; it was %sdone\n", hf_status_wire(status), held ? "" : "not ");

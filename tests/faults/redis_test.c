@@ -103,7 +103,7 @@ static void a_server_that_loads_its_data_is_waited_for(void **state)
     redis_server_launch(slow);
     said early = {.status = HF_UNAVAILABLE};
     bool told = false;
-    for (int i = 0; i < 5000 && early.status == HF_UNAVAILABLE; i++) {
+    for (int i = 0; i < 20000 && early.status == HF_UNAVAILABLE; i++) {
         early = ASK(store, WHO, ON("policy", "1"));
         told |= early.status == HF_UNAVAILABLE && strstr(early.message, "still loading") != NULL;
         rest_ms(2);
@@ -118,7 +118,7 @@ static void a_server_that_loads_its_data_is_waited_for(void **state)
     hf_store *again = NULL;
     hf_error err = {0};
     hf_status status = HF_UNAVAILABLE;
-    for (int i = 0; i < 5000 && status == HF_UNAVAILABLE; i++) {
+    for (int i = 0; i < 20000 && status == HF_UNAVAILABLE; i++) {
         status = hf_store_open(slow->url, &again, &err);
         if (status == HF_UNAVAILABLE) /* until it listens */
             expect_contains(err.message, "No connection");
@@ -231,10 +231,10 @@ static void redis_faults_late(int64_t idle_us)
     redis_server_url(server, "", 0, b.names, url);
     for (int i = 0; i < COUNT; i++)
         late[i].store = redis_faults_store(url); /* a new connection could not write either */
-    for (int i = 0; i < COUNT; i++)
-        who[i] = newcomer(b.direct, "late", idle_us);
-    must(HF_OK, b.direct, ACQUIRE, BY(who[LEAVES]), ON("policy", "held"));
-    must(HF_OK, b.direct, ACQUIRE, BY(who[SAVES]), ON("policy", "saved"));
+    who[LEAVES] = brief_holder(b.direct, "late", &idle_us, "held");
+    who[SAVES] = brief_holder(b.direct, "late", &idle_us, "saved");
+    who[BEATS] = newcomer(b.direct, "late", idle_us);
+    who[TAKES] = newcomer(b.direct, "late", idle_us);
     redis_server_ask(server, "client pause 100000 write");
     for (int i = 0; i < COUNT; i++) {
         late[i].op.session = &who[i];
@@ -271,7 +271,7 @@ static void redis_faults_wait_for_blocked(int count)
 {
     char wanted[32];
     snprintf(wanted, sizeof wanted, "blocked_clients:%d", count);
-    for (int i = 0; i < 2000 && !strstr(redis_server_ask(server, "info clients"), wanted); i++)
+    for (int i = 0; i < 20000 && !strstr(redis_server_ask(server, "info clients"), wanted); i++)
         rest_ms(2);
 }
 
@@ -310,7 +310,7 @@ static void a_fence_grows_over_a_grant_that_came_and_went(void **state)
     size_t before = proxy_passed(b.proxy, PROXY_UP);
     proxy_hold(b.proxy, PROXY_DOWN); /* it is answered, and hears of that later */
     expect_int(pthread_create(&late.thread, NULL, latecomer_main, &late), 0);
-    for (int i = 0; i < 2000 && proxy_passed(b.proxy, PROXY_UP) == before; i++)
+    for (int i = 0; i < 20000 && proxy_passed(b.proxy, PROXY_UP) == before; i++)
         rest_ms(2);
     rest_ms(50);
     int64_t fence = must(HF_OK, b.direct, ACQUIRE, BY(b.bob), ON("policy", "1")).lock.fence;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The contract of leases, on every backend: what lease.h says, with real servers. */
-#include <lease/scene.h>
+#include "lease/inside.h"
+#include "lease/scene.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +219,16 @@ static void a_wait_can_be_cancelled_from_another_thread(void **state)
     scene_close(s);
 }
 
+static int contract_waiting(hf_leases *leases)
+{
+    int count = 0;
+    pthread_mutex_lock(&leases->mutex);
+    for (lease_waiter *it = LIST_FIRST(&leases->waiters); it != NULL; it = LIST_NEXT(it, of_all))
+        count++;
+    pthread_mutex_unlock(&leases->mutex);
+    return count;
+}
+
 static void waiters_of_a_process_are_served_in_the_order_they_came(void **state)
 {
     (void)state;
@@ -228,8 +240,7 @@ static void waiters_of_a_process_are_served_in_the_order_they_came(void **state)
     for (int i = 0; i < PEOPLE; i++) {
         line[i] = (person){.leases = s->a, .key = "k", .wait_us = -1, .order = &order};
         person_start(&line[i]);
-        expect_true(eventually(atomic_load(&line[i].begun)));
-        nap(20 * MS); /* until it is in the line */
+        expect_true(eventually(contract_waiting(s->a) == i + 1));
     }
     hf_lease_close(&lease);
     for (int i = 0; i < PEOPLE; i++) {

@@ -68,7 +68,7 @@ void nap(int64_t us);
 /* Waits until it is true, for ten seconds at most; false: it never was. */
 #define eventually(condition)                                                                      \
     __extension__({                                                                                \
-        int64_t until_ = now_us() + 10 * SEC;                                                      \
+        int64_t until_ = now_us() + 40 * SEC;                                                      \
         bool true_ = (condition);                                                                  \
         while (!true_ && now_us() < until_) {                                                      \
             nap(MS);                                                                               \

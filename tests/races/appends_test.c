@@ -14,8 +14,10 @@
 #include <support/check.h>
 #include <support/server_process.h>
 #include <support/test_store.h>
+#include <support/timing.h>
 #include <unistd.h>
 
+#define APPEND_PATIENCE_US INT64_C(40000000)
 enum { APPEND_CLIENTS = 16, APPEND_LISTS = 4, APPEND_ROUNDS = 24, APPEND_TEXT = 2048 };
 
 typedef enum append_way { BY_SQL, BY_C, BY_HTTP, APPEND_WAYS } append_way;
@@ -62,7 +64,8 @@ static int64_t append_read_version(append_client *c, const char *id)
     hf_resource resource = {.type = "list"};
     snprintf(resource.id, sizeof resource.id, "%s", id);
     hf_status status = HF_BUSY;
-    for (int i = 0; i < 20 && status == HF_BUSY; i++)
+    for (int64_t until_us = timing_now_us() + APPEND_PATIENCE_US;
+         status == HF_BUSY && timing_now_us() < until_us;)
         status = hf_manager_version(c->manager, &resource, &version, &err);
     if (status != HF_NOT_FOUND)
         expect_status(HF_OK, status, err.message);

@@ -25,11 +25,9 @@ static void processes_race_for_locks_and_every_promise_holds(void **state)
     char url[HF_URL_MAX];
     race_order order = {.url = url, .how = "-", .bounds = RACE_BOUNDS};
     test_store_url(at, url);
-    order.seconds = at->own_file ? race_seconds(10, 60) : race_seconds(5, 30);
-    if (!at->own_file) {
-        order.bounds.deaths = 150;
+    order.seconds = at->own_file ? race_seconds(7, 60) : race_seconds(4, 30);
+    if (!at->own_file)
         order.bounds.take_overs = 2;
-    }
     order.clients = race_is_long() || !at->own_file ? 16 : 8;
     race_run(&order);
     test_store_discard(at, url);

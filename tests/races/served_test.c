@@ -131,7 +131,6 @@ static void race(killer *k, size_t clients, int seconds)
     sse_clients_reconnect(a, 1000000);
     k->next_us = race_now_us() + k->every_us;
     order.bounds.busy_percent = 2;
-    order.bounds.deaths = 200; /* of which few leave a lock that another wants */
     order.bounds.meddled = 4;
     if (k->count > 1)
         order.bounds.take_overs = 1; /* on a database they come to less */
@@ -154,7 +153,7 @@ static void every_promise_holds_while_the_server_is_killed_and_started_again(voi
     killer k = {.count = 1, .every_us = 400000, .down_us = 60000};
     (void)state;
     k.servers[0] = server_process_start(NULL, NULL);
-    race(&k, 8, race_seconds(6, 90));
+    race(&k, 8, race_seconds(5, 90));
     served_end_all(&k);
 }
 
@@ -166,7 +165,7 @@ static void two_servers_on_one_database_take_over_from_each_other(void **state)
     test_store_url(at, url);
     for (size_t i = 0; i < k.count; i++)
         k.servers[i] = server_process_start(url, NULL);
-    race(&k, 8, race_seconds(6, 90));
+    race(&k, 8, race_seconds(5, 90));
     served_end_all(&k);
     test_store_discard(at, url);
 }

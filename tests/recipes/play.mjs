@@ -130,6 +130,7 @@ export class Play {
       page.output.textContent);
     const again = await this.alice.open(EDIT);
     await ran();
+    await bounded({ ttl_seconds: 60 }); // Bob's is to last
     const bobs = await this.bob.open(EDIT);
     await again.beat();
     check(bobs.status === 200 && again.output.textContent.startsWith("Your lock expired, and Bob Smith has taken the record since. What you typed"),

@@ -66,7 +66,7 @@ takes() {
 }
 # PERSON MILLISECONDS RESOURCE: both, in a session so short that it may be over before it acquires: then in a longer one; $bound is what it came to
 opens_and_takes() {
-    for bound in "$2" $((2 * $2)) $((5 * $2)); do
+    for bound in "$2" $((2 * $2)) $((5 * $2)) $((20 * $2)); do
         opens "$1" --idle "${bound}ms"
         run acquire "$3" --json
         [[ $code == 0 ]] && break

@@ -92,11 +92,11 @@ saves() {
 
 # While the transaction of a save is open nobody takes the lock away; beats go on.
 open_saves() {
-    local level try
+    local level bound
     for level in "${levels[@]}"; do
         opens alice
-        for try in 1 2 3; do # on a busy machine the bound may come before the save is open
-            takes alice doc/2 --ttl 1500ms
+        for bound in 1500 3000 6000 12000; do # on a busy machine it may come before the save is open
+            takes alice doc/2 --ttl ${bound}ms
             tell app "$(begin_sql "$level")"
             tell app "$(check_sql doc 2 "$session" "$fence")"
             [[ $out != *ERROR* ]] && break
@@ -106,7 +106,7 @@ open_saves() {
         run force-release doc/2 --reason "in a hurry"
         expect "$level: no forced release while a save is open" 3 "*"
         opens bob
-        sleep 1.5
+        sleeps 100
         run acquire doc/2
         expect "$level: nobody steps over the lock while a save is open, though its bound has come" 3 "*"
         as alice
@@ -147,7 +147,7 @@ old_snapshots() {
 # The session's bound in the snapshot is over, the one of a later beat is not.
 beat_after_snapshot() {
     local idle told
-    for idle in 2000 4000 10000; do # on a busy machine the beat, or the check, may come too late
+    for idle in 2000 4000 10000 30000; do # on a busy machine the beat, or the check, may come too late
         opens_and_takes alice $idle doc/3
         tell app "$(begin_sql "$1")"
         tell app "SELECT count(*) FROM $table;"

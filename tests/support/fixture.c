@@ -4,6 +4,7 @@
 #include <store/store.h>
 #include <string.h>
 #include <support/fixture.h>
+#include <support/timing.h>
 
 static void freeze(fixture *w)
 {
@@ -169,6 +170,29 @@ void run_batch(fixture *w, hf_status status, hf_batch *batch, const char *file, 
         look_at_answers(w, batch, file, line);
     else
         look_at_error(w, &err, file, line);
+}
+
+void run_batch_fully(fixture *w, hf_batch *batch, const char *file, int line)
+{
+    size_t count = hf_batch_count(batch), busy = 0;
+    run_batch(w, HF_OK, batch, file, line);
+    for (size_t i = 0; i < count; i++)
+        busy += hf_batch_op(batch, i)->answer.status == HF_BUSY;
+    for (int64_t until_us = timing_now_us() + 40 * SECOND;
+         busy > 0 && timing_now_us() < until_us;) {
+        hf_batch *again = batch_of(w, busy);
+        size_t at = 0;
+        for (size_t i = 0; i < count; i++)
+            if (hf_batch_op(batch, i)->answer.status == HF_BUSY)
+                add_op(again, hf_batch_op(batch, i));
+        run_batch(w, HF_OK, again, file, line);
+        busy = 0;
+        for (size_t i = 0; i < count; i++)
+            if (hf_batch_op(batch, i)->answer.status == HF_BUSY) {
+                *hf_batch_op(batch, i) = *hf_batch_op(again, at++);
+                busy += hf_batch_op(batch, i)->answer.status == HF_BUSY;
+            }
+    }
 }
 
 const hf_answer *answer_of(hf_batch *batch, size_t index, hf_status expected, const char *file,

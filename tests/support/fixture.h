@@ -85,6 +85,11 @@ void add_op(hf_batch *batch, const hf_op *op);
 #define run_refused(w, status, batch) run_batch((w), (status), (batch), __FILE__, __LINE__)
 void run_batch(fixture *w, hf_status status, hf_batch *batch, const char *file, int line);
 
+/* The same, and asks again what is busy: on a slow server a large batch may take longer than the
+ * store has patience. */
+#define run_fully(w, batch) run_batch_fully((w), (batch), __FILE__, __LINE__)
+void run_batch_fully(fixture *w, hf_batch *batch, const char *file, int line);
+
 /* The answer of one op in a batch that was run, with that status. */
 #define answer(batch, index, expected) answer_of((batch), (index), (expected), __FILE__, __LINE__)
 const hf_answer *answer_of(hf_batch *batch, size_t index, hf_status expected, const char *file,

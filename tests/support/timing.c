@@ -25,6 +25,14 @@ int64_t timing_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+bool timing_again(int plays)
+{
+    enum { PLAYS_AT_ONCE = 3, PLAYS_MAX = 10, REST_US = 200000 };
+    if (plays >= PLAYS_AT_ONCE && plays < PLAYS_MAX)
+        usleep((useconds_t)(plays - PLAYS_AT_ONCE + 1) * REST_US);
+    return plays < PLAYS_MAX;
+}
+
 void timing_note(timing *c, int64_t us)
 {
     int64_t longest_us = atomic_load(&c->longest_us);

@@ -165,14 +165,17 @@ static void rows_found_are_counted_whatever_the_connection_counts(void **state)
 
 /* Makes the wrapped transaction the loser of a deadlock, by a statement of ours or of the
  * application's: the other has changed more. */
-static void lose(hf_db *db, MYSQL *by, hf_db *other)
+static void lose(const own_server *at, hf_db *db, MYSQL *by, hf_db *other)
 {
+    hf_db *third = open_db(at);
     task waits;
     run(other,
         "BEGIN; UPDATE k SET b = 1 WHERE a = 2; INSERT INTO k VALUES (11, 1), (12, 1), (13, 1)");
     run(db, "UPDATE k SET b = 5 WHERE a = 1");
+    unsigned long id = id_of(other);
     start(&waits, other, "UPDATE k SET b = 1 WHERE a = 1");
-    nap_ms(200);
+    wait_for_lock(third, id);
+    hf_db_close(third);
     if (by != NULL) {
         expect_true(mysql_query(by, "UPDATE k SET b = 5 WHERE a = 2") != 0);
         expect_int(mysql_errno(by), 1213);
@@ -195,7 +198,7 @@ static void after_a_deadlock_nothing_is_sent_until_the_application_knows(void **
         hf_db *db = mysql_wrap_wrap(app), *other = open_db(at);
         mysql_wrap_accounts(db);
         app_run(app, automatic ? "BEGIN" : "SET autocommit = 0");
-        lose(db, i < 2 ? NULL : app, other);
+        lose(at, db, i < 2 ? NULL : app, other);
         expect_true(hf_db_transaction_failed(db) && hf_db_in_transaction(db) && hf_db_alive(db));
         hf_stmt *it = stmt(db, "UPDATE k SET b = 7");
         expect(HF_RETRY, hf_stmt_run(it, &err), err);
@@ -228,11 +231,11 @@ static void after_a_deadlock_the_face_can_roll_back(void **state)
     hf_db *db = mysql_wrap_wrap(app), *other = open_db(at);
     mysql_wrap_accounts(db);
     app_run(app, "BEGIN");
-    lose(db, NULL, other);
+    lose(at, db, NULL, other);
     expect(HF_OK, hf_db_rollback(db, &err), err);
     expect_true(!hf_db_transaction_failed(db) && !hf_db_in_transaction(db));
     app_run(app, "BEGIN");
-    lose(db, NULL, other);
+    lose(at, db, NULL, other);
     hf_stmt *it = stmt(db, "ROLLBACK");
     done(it);
     hf_stmt_free(it);
@@ -323,7 +326,7 @@ static void a_lost_connection_has_no_transaction_any_more(void **state)
     app_run(app, "BEGIN");
     snprintf(sql, sizeof sql, "KILL CONNECTION %lu", mysql_thread_id(app));
     run(other, sql);
-    for (int i = 0; i < 200 && hf_db_fresh(db); i++)
+    for (int i = 0; i < 4000 && hf_db_fresh(db); i++)
         nap_ms(10);
     expect(HF_UNAVAILABLE, hf_db_run(db, "UPDATE k SET b = 1", &err), err);
     expect_int(hf_db_failure(db), HF_FAILURE_LOST);

@@ -154,11 +154,25 @@ void wait_for_state(hf_db *db, unsigned long id, const char *part)
              "information_schema.PROCESSLIST "
              "WHERE ID = %lu",
              id);
-    for (int i = 0; i < 500; i++, nap_ms(10))
+    for (int i = 0; i < 4000; i++, nap_ms(10))
         if (strstr(text = ask(db, sql), part) != NULL)
             return;
     check_failed(__FILE__, __LINE__, "connection %lu does not come to \"%s\" but is at \"%s\"", id,
                  part, text);
+}
+
+void wait_for_lock(hf_db *db, unsigned long id)
+{
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'"
+             " AND trx_mysql_thread_id = %lu",
+             id);
+    /* the server looks again only if nobody has asked for a tenth of a second */
+    for (int i = 0; i < 200; i++, nap_ms(150))
+        if (strcmp(ask(db, sql), "1") == 0)
+            return;
+    check_failed(__FILE__, __LINE__, "connection %lu does not come to wait for a lock", id);
 }
 
 static void *own_mysql_carry_out(void *context)

@@ -57,6 +57,9 @@ unsigned long id_of(hf_db *db);
 /* Waits until the server says that of a connection in its process list (State). */
 void wait_for_state(hf_db *db, unsigned long id, const char *part);
 
+/* Waits until it waits for a lock of another transaction. */
+void wait_for_lock(hf_db *db, unsigned long id);
+
 /* hf_db_run in another thread. */
 typedef struct task {
     pthread_t thread;

@@ -34,7 +34,7 @@ static void *postgres_lost_strike(void *context)
     snprintf(sql, sizeof sql,
              "SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event = 'PgSleep'",
              it->backend);
-    for (int i = 0; i < 1000 && strcmp(answer, "1") != 0; i++) {
+    for (int i = 0; i < 8000 && strcmp(answer, "1") != 0; i++) {
         usleep(5000);
         hf_db_ask(other, sql, answer, sizeof answer, NULL);
     }

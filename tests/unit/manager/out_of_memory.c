@@ -527,7 +527,7 @@ int main(void)
     const shortage shortages[] = {
         {"memory", &memory, OF_LIBRARY, 1},
         {"sqlite", file_place(), OF_LIBRARY, 1},
-        {"inside sqlite", file_place(), OF_SQLITE, getenv("HF_TEST_LONG") ? 1 : 23},
+        {"inside sqlite", file_place(), OF_SQLITE, getenv("HF_TEST_LONG") ? 1 : 47},
     };
     enum { SHORTAGES = sizeof shortages / sizeof *shortages, CALLS = sizeof calls / sizeof *calls };
     static turn turns[SHORTAGES * CALLS];

@@ -278,7 +278,7 @@ static void the_keeper_keeps_a_session_alive_and_without_it_it_dies(void **state
     expect_true(!hf_session_is_held(o.shared_session, &policy));
     expect_int(o.notices, 0);
     expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
-    for (int i = 0; i < 200 && o.notices == 0; i++)
+    for (int i = 0; i < 4000 && o.notices == 0; i++)
         pause_us(10000);
     expect_int(o.notices, 1);
     office_close(&o);
@@ -311,7 +311,7 @@ static void the_keeper_tells_of_a_forced_release(void **state)
     hf_resource policy = resource_of("policy/1");
     expect(HF_OK, hf_session_acquire(o.shared_session, &policy, NULL, NULL, &err), err);
     expect(HF_OK, hf_manager_force_release(o.manager, &policy, "root", "why", 0, NULL, &err), err);
-    for (int i = 0; i < 300 && o.notices == 0; i++)
+    for (int i = 0; i < 4000 && o.notices == 0; i++)
         pause_us(10000);
     pause_us(1200000); /* another beat */
     expect_int(o.notices, 1);
@@ -335,7 +335,7 @@ static void the_keeper_tells_soon_of_a_bound_that_was_set_while_it_slept(void **
     hf_resource policy = resource_of("policy/1");
     hf_acquire_options bounded = {.ttl_us = 100 * MILLISECOND};
     expect(HF_OK, hf_session_acquire(o.shared_session, &policy, &bounded, NULL, &err), err);
-    for (int i = 0; i < 200 && o.notices == 0; i++)
+    for (int i = 0; i < 4000 && o.notices == 0; i++)
         pause_us(10000);
     expect_int(o.notices, 1);
     office_close(&o);
@@ -379,7 +379,7 @@ static bool is_not_passed_over(void)
     true_boot_us = hf_seam.boot_us;
     hf_seam.boot_us = boot_later; /* the old session is due, and then not again for long */
     expect(HF_OK, hf_manager_keeper_start(manager, &err), err);
-    for (int i = 0; i < 2000 && !slow.inside; i++)
+    for (int i = 0; i < 20000 && !slow.inside; i++)
         pause_us(2000);
     expect_true(slow.inside);
     expect(HF_OK, hf_session_open(manager, &hasty, &fresh, &err), err);
@@ -593,12 +593,12 @@ static void stopping_a_busy_keeper_comes_back_though_another_thread_starts_it_ag
     true_boot_us = hf_seam.boot_us;
     hf_seam.boot_us = boot_later; /* the session is due */
     expect(HF_OK, hf_manager_keeper_start(it.manager, &err), err);
-    for (int i = 0; i < 500 && !slow.inside; i++)
+    for (int i = 0; i < 20000 && !slow.inside; i++)
         pause_us(2000);
     expect_int(pthread_create(&thread, NULL, threads_stop_it, &it), 0);
     pause_us(50000);
     expect(HF_OK, hf_manager_keeper_start(it.manager, &err), err);
-    for (int i = 0; i < 100 && !it.done; i++)
+    for (int i = 0; i < 4000 && !it.done; i++)
         pause_us(10000);
     expect_true(it.done);
     pthread_join(thread, NULL);

@@ -439,12 +439,17 @@ static void a_session_is_replaced_after_what_it_asked_before(void **state)
 
 /* Threads that submit without waiting, each for a few sessions of its own; every op carries the
  * number of its job in its request id. */
-enum { CREW = 4, CREW_SESSIONS = 3, CREW_JOBS = 300 };
+enum { CREW = 4, CREW_SESSIONS = 3, CREW_JOBS_MAX = 600 };
+
+static int committer_crew_jobs(void)
+{
+    return getenv("HF_TEST_LONG") ? CREW_JOBS_MAX : 150;
+}
 
 typedef struct crew {
     desk *desk;
     hf_credentials sessions[CREW_SESSIONS];
-    ask *asks[CREW_JOBS];
+    ask *asks[CREW_JOBS_MAX];
     unsigned seed;
 } crew;
 
@@ -466,7 +471,7 @@ static void fill_job(crew *c, ask *a)
 static void *committer_crew_work(void *context)
 {
     crew *c = context;
-    for (int i = 0; i < CREW_JOBS; i++) {
+    for (int i = 0; i < committer_crew_jobs(); i++) {
         bool single = rand_r(&c->seed) % 4 != 0;
         ask *a = c->asks[i] = ask_new(c->desk, single ? 1 : 2 + (size_t)rand_r(&c->seed) % 5);
         snprintf(a->request, sizeof a->request, "%d", i);
@@ -512,7 +517,7 @@ static void check_sessions_keep_their_order(const char *url, committer_settings 
     for (int i = 0; i < CREW; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < CREW; i++)
-        for (int k = 0; k < CREW_JOBS; k++) {
+        for (int k = 0; k < committer_crew_jobs(); k++) {
             committer_wait_for(crews[i].asks[k]);
             expect_int(crews[i].asks[k]->job.status, HF_OK);
             ask_free(crews[i].asks[k]);
