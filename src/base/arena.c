@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/seams.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { BLOCK_MIN = 16 * 1024, ALIGN = 16 };
@@ -25,7 +26,8 @@ static hf_arena_block *arena_block_new(hf_arena *arena, size_t size)
         wanted = size;
     if (arena->total + wanted > HF_ARENA_MAX)
         return NULL;
-    hf_arena_block *block = hf_realloc(NULL, sizeof *block + wanted);
+    size_t bytes = sizeof(hf_arena_block) + wanted;
+    hf_arena_block *block = arena->wiped ? hf_alloc(bytes) : hf_realloc(NULL, bytes);
     if (block == NULL)
         return NULL;
     block->next = NULL;
@@ -66,7 +68,7 @@ void *hf_arena_alloc(hf_arena *arena, size_t size)
         return NULL;
     void *out = arena->current->bytes + arena->used;
     arena->used += size;
-    return memset(out, 0, size);
+    return arena->wiped ? out : memset(out, 0, size);
 }
 
 bool hf_arena_copy(hf_arena *arena, hf_slice from, hf_slice *out)
@@ -99,7 +101,7 @@ static void arena_free_blocks(hf_arena *arena, hf_arena_block *block)
     }
 }
 
-void hf_arena_reset(hf_arena *arena)
+static void arena_empty(hf_arena *arena)
 {
     hf_arena_block **at = &arena->first;
     for (size_t kept = 0; *at != NULL && kept + (*at)->size <= HF_ARENA_KEPT; at = &(*at)->next)
@@ -110,6 +112,12 @@ void hf_arena_reset(hf_arena *arena)
     arena->used = 0;
 }
 
+void hf_arena_reset(hf_arena *arena)
+{
+    assert(!arena->wiped);
+    arena_empty(arena);
+}
+
 void hf_arena_wipe(hf_arena *arena)
 {
     for (hf_arena_block *block = arena->first; block != NULL; block = block->next) {
@@ -117,11 +125,11 @@ void hf_arena_wipe(hf_arena *arena)
         if (block == arena->current)
             break;
     }
-    hf_arena_reset(arena);
+    arena_empty(arena);
 }
 
 void hf_arena_done(hf_arena *arena)
 {
     arena_free_blocks(arena, arena->first);
-    *arena = (hf_arena){.least = arena->least};
+    *arena = (hf_arena){.least = arena->least, .wiped = arena->wiped};
 }

@@ -22,6 +22,9 @@ typedef struct hf_arena {
     size_t used;  /* of current */
     size_t total; /* bytes of all blocks */
     size_t least; /* bytes of the first block; 0: 16 KiB. For whoever has many small arenas */
+    /* It is emptied by hf_arena_wipe alone: then what is free is zero, and is not zeroed again. Set
+     * before the first allocation. */
+    bool wiped;
 } hf_arena;
 
 /* Zeroed memory, aligned for anything; NULL when out of memory or the ceiling is reached. */

@@ -34,14 +34,21 @@ static bool buffer_make_room(hf_buffer *buffer, size_t more)
     return true;
 }
 
-void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size)
+char *hf_buffer_extend(hf_buffer *buffer, size_t size)
 {
     if (!buffer_make_room(buffer, size))
-        return;
-    if (size > 0)
-        memcpy(buffer->text + buffer->size, bytes, size);
+        return NULL;
+    char *at = buffer->text + buffer->size;
     buffer->size += size;
-    buffer->text[buffer->size] = '\0';
+    at[size] = '\0';
+    return at;
+}
+
+void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size)
+{
+    char *at = hf_buffer_extend(buffer, size);
+    if (at != NULL && size > 0)
+        memcpy(at, bytes, size);
 }
 
 void hf_buffer_text(hf_buffer *buffer, const char *text)

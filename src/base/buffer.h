@@ -19,6 +19,8 @@ typedef struct hf_buffer {
 } hf_buffer;
 
 void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size);
+/* Adds bytes that the caller writes: where they go. NULL: it failed. */
+char *hf_buffer_extend(hf_buffer *buffer, size_t size);
 /* The same without a format, which costs more than what it adds: text up to its NUL, a number. */
 void hf_buffer_text(hf_buffer *buffer, const char *text);
 void hf_buffer_number(hf_buffer *buffer, int64_t number);

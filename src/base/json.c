@@ -2,6 +2,7 @@
 /* Writing JSON: commas, quoting and numbers. */
 #include "base/json.h"
 
+#include "base/text.h"
 #include "base/time.h"
 
 #include <inttypes.h>
@@ -27,40 +28,59 @@ void hf_json_end(hf_json *json, char bracket)
     json->comma = true;
 }
 
-static void json_quoted(hf_json *json, const char *text)
+/* What can't stand in a text as it is; NUL ends it. */
+static const bool json_special[256] = {[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true};
+
+static size_t json_plain(const char *text)
 {
-    hf_buffer_add(&json->out, "\"", 1);
-    const char *from = text; /* what needs no escape is added in one go */
-    for (const char *at = text;; at++) {
-        if ((unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
-            continue;
-        hf_buffer_add(&json->out, from, (size_t)(at - from));
-        from = at + 1;
-        if (*at == '\0')
-            break;
-        if (*at == '"' || *at == '\\')
-            hf_buffer_print(&json->out, "\\%c", *at);
-        else
-            hf_buffer_print(&json->out, "\\u%04x", (unsigned char)*at);
+    size_t size = 0;
+    while (!json_special[(unsigned char)text[size]])
+        size++;
+    return size;
+}
+
+static void json_escape(hf_json *json, char c)
+{
+    if (c == '"' || c == '\\')
+        hf_buffer_print(&json->out, "\\%c", c);
+    else
+        hf_buffer_print(&json->out, "\\u%04x", (unsigned char)c);
+}
+
+/* A comma if one is due, a quote, the text, `end`. What needs no escape is added in one go. */
+static void json_quoted(hf_json *json, const char *text, hf_slice end)
+{
+    size_t plain = json_plain(text);
+    char *at = hf_buffer_extend(&json->out, json->comma + 1 + plain);
+    if (at == NULL)
+        return;
+    if (json->comma)
+        *at++ = ',';
+    *at++ = '"';
+    memcpy(at, text, plain);
+    for (text += plain; *text != '\0'; text += plain) {
+        json_escape(json, *text++);
+        plain = json_plain(text);
+        hf_buffer_add(&json->out, text, plain);
     }
-    hf_buffer_add(&json->out, "\"", 1);
+    hf_buffer_add(&json->out, end.at, end.size);
 }
 
 void hf_json_name(hf_json *json, const char *name)
 {
-    json_before_value(json);
-    json_quoted(json, name);
-    hf_buffer_add(&json->out, ":", 1);
+    json_quoted(json, name, (hf_slice){"\":", 2});
     json->comma = false;
 }
 
 void hf_json_text(hf_json *json, const char *text)
 {
-    json_before_value(json);
-    if (text == NULL)
+    if (text == NULL) {
+        json_before_value(json);
         hf_buffer_add(&json->out, "null", 4);
-    else
-        json_quoted(json, text);
+        return;
+    }
+    json_quoted(json, text, (hf_slice){"\"", 1});
+    json->comma = true;
 }
 
 void hf_json_int(hf_json *json, int64_t value)

@@ -133,10 +133,11 @@ void hf_hex(const void *bytes, size_t size, char *out)
 
 bool hf_is_hex(const char *text, size_t size)
 {
-    for (size_t i = 0; i < size; i++)
-        if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')))
-            return false;
-    return true;
+    static const bool is_digit[256] = {['0' ... '9'] = true, ['a' ... 'f'] = true};
+    size_t good = 0;
+    while (good < size && is_digit[(unsigned char)text[good]])
+        good++;
+    return good == size;
 }
 
 char *hf_number_print(int64_t number, char *end)

@@ -338,6 +338,13 @@ void hf_db_gather(hf_db *db, bool on)
     hf_sqlite_log_gather(sqlite_of(db)->handle, on);
 }
 
+uint32_t hf_db_data_version(hf_db *db)
+{
+    uint32_t version = 0;
+    sqlite3_file_control(sqlite_of(db)->handle, "main", SQLITE_FCNTL_DATA_VERSION, &version);
+    return version;
+}
+
 int hf_db_log_pages(hf_db *db)
 {
     return sqlite_of(db)->log_pages;

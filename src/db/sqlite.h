@@ -39,6 +39,10 @@ bool hf_db_sync_failed(hf_db *db);
 /* Pages in the write-ahead log after the last commit of this connection. */
 int hf_db_log_pages(hf_db *db);
 
+/* Counts the commits that this connection has seen, its own and others', in this transaction or the
+ * one before. As long as it stays the same nobody has changed anything. */
+uint32_t hf_db_data_version(hf_db *db);
+
 /* Whether the pages of a transaction may be put together before they are written to the log. Only
  * for transactions that sync (sqlite_log.h), and not of a borrowed handle. Between transactions. */
 void hf_db_gather(hf_db *db, bool on);

@@ -15,7 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HF_ENDS_MAX = 16 };
+enum {
+    HF_ENDS_MAX = 16,
+    HF_ENDS_LINE = HF_NUMBER_MAX + 18, /* the longest */
+    HF_ENDS_TEXT_MAX = HF_ENDS_MAX * HF_ENDS_LINE,
+};
 
 typedef struct hf_end {
     hf_slice request;

@@ -176,9 +176,11 @@ int hf_resource_compare(const hf_resource *a, const hf_resource *b)
     return order != 0 ? order : strcmp(a->id, b->id);
 }
 
+_Static_assert(sizeof(hf_resource) <= HF_RESOURCE_SIZE, "a type, a slash, an id and a NUL");
+
 void hf_resource_format(const hf_resource *resource, char *out)
 {
-    snprintf(out, HF_RESOURCE_SIZE, "%s/%s", resource->type, resource->id);
+    stpcpy(stpcpy(stpcpy(out, resource->type), "/"), resource->id);
 }
 
 const char *hf_grade_level_name(hf_grade_level level)

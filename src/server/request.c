@@ -9,7 +9,6 @@
 #include "server/access/origin.h"
 #include "server/reply.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -56,12 +55,14 @@ static stage_end request_no_route(request *req, hf_status status, const char *al
 
 static stage_end request_route(request *req)
 {
-    hf_error err = {0}, denied = {0};
+    hf_error err;
+    hf_error_none(&err);
     const char *allow = NULL;
     hf_status status = route_find(req->http->method, req->http->path, &req->http->arena, &req->in,
                                   &req->route, &allow, &err);
-    if (origin_check(req, &denied) != HF_OK)
-        return request_deny(req, denied.status, NULL, &denied);
+    hf_status origin = origin_check(req, &err); /* may take the place of a 404's error */
+    if (origin != HF_OK)
+        return request_deny(req, origin, NULL, &err);
     if (req->route == NULL)
         return request_no_route(req, status, allow, &err);
     return status == HF_OK ? STAGE_NEXT : request_deny(req, status, NULL, &err);
@@ -98,15 +99,11 @@ hf_op *request_add(request *req, hf_op_kind kind)
 static hf_status request_read_headers(request *req, hf_error *err)
 {
     hf_status status = HF_OK;
-    for (unsigned i = 0; i < INPUT_COUNT && status == HF_OK; i++) {
-        char name[32] = "";
-        if ((req->route->headers >> i & 1) == 0)
-            continue;
-        for (size_t at = 0; at + 1 < sizeof name && input_table[i].name[at] != '\0'; at++)
-            name[at] = (char)tolower((unsigned char)input_table[i].name[at]);
-        const char *text = http_header(req->http, name);
+    for (input_set left = req->route->headers; left != 0 && status == HF_OK; left &= left - 1) {
+        unsigned which = (unsigned)__builtin_ctzll(left);
+        const char *text = http_header(req->http, input_table[which].name);
         if (text != NULL)
-            status = inputs_read_header(&req->in, i, text, &req->http->arena, err);
+            status = inputs_read_header(&req->in, which, text, &req->http->arena, err);
     }
     return status;
 }
@@ -144,7 +141,8 @@ static bool request_is_anonymous(const request *req)
 
 static stage_end request_parse(request *req)
 {
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     const route *r = req->route;
     hf_status status = origin_token(req, &req->who.bearer, &err);
     if (status == HF_OK && req->http->body.size > 0 && !r->beacon &&
@@ -242,7 +240,8 @@ static size_t request_price(const request *req)
 
 static stage_end request_throttle(request *req)
 {
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     hf_status status = HF_OK;
     const caller_token *token = req->who.token;
     const caller_session *session = request_session(req);
@@ -261,7 +260,8 @@ static stage_end request_throttle(request *req)
 
 static stage_end request_authorize(request *req)
 {
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     const hf_op *op = NULL;
     hf_status status = HF_OK;
     if (req->route->authorize != NULL)
@@ -310,7 +310,8 @@ static hf_status request_enter_all(request *req, hf_error *err)
 static void request_admitted(admission *a)
 {
     request *req = a->context;
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     size_t which;
     hf_status status = a->all_fit                  ? HF_OK
                        : req->route->admit != NULL ? req->route->admit(req, &err)
@@ -323,7 +324,8 @@ static void request_admitted(admission *a)
 
 static stage_end request_admit(request *req)
 {
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     hf_status status = request_enter_all(req, &err);
     if (status != HF_OK)
         return request_fail(req, 0, status, &err);
@@ -352,7 +354,8 @@ static void request_committed(loop_job *job)
 
 static stage_end request_commit(request *req)
 {
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     committer_job *job = &req->job.job;
     if (job->ops == NULL) {
         job->ops = req->ops;

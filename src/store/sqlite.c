@@ -9,7 +9,8 @@
  *       writer's holds the write lock. (SQLite before 3.51.3 can corrupt the file when a checkpoint
  *       and a write meet as the log is reset.)
  *   S4  After a failed sync nothing more is acknowledged.
- *   S5  When the disk is full, what needs room is refused and the rest goes on from the reserve. */
+ *   S5  When the disk is full, what needs room is refused and the rest goes on from the reserve.
+ *   S6  What is remembered of sessions counts until anyone else has committed. */
 #include "store/sqlite.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -85,6 +86,11 @@ static void sqlite_undo_batch(sql_conn *conn, bool nested)
                  why);
 }
 
+static bool sqlite_remembers(const sqlite_store *store, const sql_conn *conn)
+{
+    return conn == &store->writer && !store->wrapped;
+}
+
 static void sqlite_work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool no_growth)
 {
     int64_t now_us = hf_store_now(&store->base, hf_seam.wall_us());
@@ -102,6 +108,8 @@ static void sqlite_work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bo
             sqlite_do_alone(store, conn, batch, now_us);
         return;
     }
+    if (sqlite_remembers(store, conn))
+        sqlite_sessions_recall(&store->sessions, conn->db, rows);
     sqlite_load(conn, rows, now_us);
     if (conn->status == HF_OK && !hf_rows_apply(rows, batch, now_us))
         sql_out_of_memory(conn);
@@ -123,6 +131,8 @@ static hf_status sqlite_transact(sqlite_store *store, sql_conn *conn, hf_batch *
     sqlite_commit(store, conn, nested);
     if (conn->status != HF_OK)
         sqlite_undo_batch(conn, nested);
+    else if (sqlite_remembers(store, conn) && !hf_op_alone(batch->ops[0].kind))
+        sqlite_sessions_remember(&store->sessions, conn->db, &conn->rows);
     return conn->status;
 }
 
@@ -264,6 +274,7 @@ static void sqlite_close(hf_store *base)
     if (sqlite_should_leave_all_in_file(store))
         sqlite_checkpoint_now(store, false);
     hf_group_commit_free(store->together);
+    sqlite_sessions_done(&store->sessions);
     sql_conn_done(&store->writer);
     sql_conn_done(&store->reader);
     pthread_mutex_destroy(&store->writer.mutex);

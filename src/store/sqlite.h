@@ -18,12 +18,22 @@
 #define SQLITE_RESERVE_LEAST ((int64_t)2 << 20)
 #define SQLITE_RESERVE_MOST  ((int64_t)16 << 20)
 
+typedef struct sqlite_session sqlite_session;
+
+/* Rows of sessions that the writer remembers (sqlite_sessions.c). */
+typedef struct sqlite_sessions {
+    sqlite_session **slots; /* NULL until there is a row */
+    uint32_t version;       /* of the data that they are rows of */
+    uint64_t age;           /* counts how often they were forgotten */
+} sqlite_sessions;
+
 typedef struct sqlite_store {
     hf_store base;
     char path[PATH_MAX];
     char names[SQLITE_NAMES_MAX];
     sql_conn writer;
     sql_conn reader;           /* unused when wrapped */
+    sqlite_sessions sessions;  /* none when wrapped */
     hf_group_commit *together; /* of threads that share it; NULL when wrapped */
     bool wrapped;              /* the application's own handle */
     atomic_bool broken; /* a sync failed: nothing more is acknowledged until it is opened anew */
@@ -69,6 +79,18 @@ void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us);
 void sqlite_raise_floor(sql_conn *conn, int64_t floor);
 hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *id);
 void sqlite_load_session_locks(sql_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit);
+
+/* Whether the time a session lives has changed since it was loaded. */
+static inline bool sqlite_session_moved(const hf_session_row *row)
+{
+    return row->expires_us != row->loaded_expires_us || row->ended_us != row->loaded_ended_us;
+}
+
+/* sqlite_sessions.c. In a transaction of the writer, before loading: fills the rows that are
+ * remembered; their `origin` is not NULL. After its commit: remembers the rows of the batch. */
+void sqlite_sessions_recall(sqlite_sessions *all, hf_db *db, hf_rows *rows);
+void sqlite_sessions_remember(sqlite_sessions *all, hf_db *db, const hf_rows *rows);
+void sqlite_sessions_done(sqlite_sessions *all);
 
 /* sqlite_query.c: what stands alone. */
 void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64_t now_us);

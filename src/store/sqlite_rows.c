@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "store/sqlite.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,11 +284,11 @@ static void sqlite_rows_load_opens(sql_conn *conn, hf_rows *rows)
 void sqlite_raise_floor(sql_conn *conn, int64_t floor)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_FENCE_FLOOR_RAISE);
-    char text[24];
+    char digits[HF_NUMBER_MAX], *end = digits + sizeof digits;
+    const char *first = hf_number_print(floor, end);
     if (stmt == NULL)
         return;
-    snprintf(text, sizeof text, "%lld", (long long)floor);
-    hf_stmt_text(stmt, 1, hf_slice_of(text));
+    hf_stmt_text(stmt, 1, (hf_slice){first, (size_t)(end - first)});
     sql_run(conn, stmt);
 }
 
@@ -326,7 +325,7 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
         sqlite_rows_load_type(conn, row);
     sqlite_rows_load_opens(conn, rows);
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        if (!row->loaded || row->wants_ends)
+        if (!row->loaded || (row->wants_ends && row->origin == NULL))
             sqlite_rows_load_session(conn, rows, row);
         if (row->wants_locks)
             sqlite_load_session_locks(conn, rows, row, 0);
@@ -378,7 +377,7 @@ static void sqlite_rows_insert_session(sql_conn *conn, const hf_session_row *row
 /* What only ended something leaves the index of sessions alone. */
 static void sqlite_rows_update_session(sql_conn *conn, const hf_session_row *row)
 {
-    if (row->expires_us != row->loaded_expires_us || row->ended_us != row->loaded_ended_us) {
+    if (sqlite_session_moved(row)) {
         hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_UPDATE);
         if (stmt == NULL)
             return;

@@ -384,6 +384,69 @@ static void two_handles_on_one_file_see_the_same_locks(fixture *w)
     hf_store_close(second);
 }
 
+/* A handle remembers the rows of sessions that it has written. */
+static void what_another_handle_did_to_a_session_is_not_overlooked(fixture *w)
+{
+    hf_error err = {0};
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
+    hf_store *first = w->store, *second = NULL;
+    expect(HF_OK, hf_store_open(w->url, &second, &err), err);
+    hf_store_clock_freeze(second, w->now_us);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "one");
+    w->store = second;
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "two");
+    w->store = first;
+    done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "two"); /* it was done */
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "one");
+    clock_forward(w, 40 * SECOND);
+    w->store = second;
+    clock_set(w, w->now_us);
+    done(w, BEAT, BY(alice));
+    clock_forward(w, 40 * SECOND);
+    w->store = first;
+    clock_set(w, w->now_us);
+    done(w, ACQUIRE, BY(alice), ON("policy", "3")); /* it lives */
+    done(w, RELEASE, BY(alice), ON("policy", "3"), .request_id = "three");
+    w->store = second;
+    done(w, CLOSE, BY(alice));
+    w->store = first;
+    refused(w, HF_EXPIRED, ACQUIRE, BY(alice), ON("policy", "4"));
+    hf_store_close(second);
+}
+
+/* So many that some of them contend for a place among the rows that are remembered. */
+static void many_sessions_take_turns_in_one_batch(fixture *w)
+{
+    enum { MANY = 256, TURNS = 6 };
+    hf_credentials *people = calloc(MANY, sizeof *people);
+    char user[16], ids[MANY][8], requests[MANY][16];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(user, sizeof user, "user%d", i);
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        people[i] = person(w, user, user);
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        hf_batch *taken = batch_of(w, MANY), *given = batch_of(w, MANY);
+        for (int i = 0; i < MANY; i++) {
+            snprintf(requests[i], sizeof requests[i], "%d-%d", turn, i);
+            add(taken, ACQUIRE, BY(people[i]), ON("policy", ids[i]));
+            if ((i + turn) % 3 != 0)
+                add(given, RELEASE, BY(people[i]), ON("policy", ids[i]), .request_id = requests[i]);
+        }
+        run(w, taken);
+        for (int i = 0; i < MANY; i++) {
+            snprintf(user, sizeof user, "user%d", i);
+            expect_text(answer(taken, (size_t)i, HF_OK)->locks[0].user, user);
+        }
+        run(w, given);
+        for (size_t i = 0; i < hf_batch_count(given); i++)
+            answer(given, i, HF_OK);
+    }
+    free(people);
+}
+
 /* The tables are public: administrators and guards read them. */
 static void the_tables_say_what_the_answers_said(fixture *w)
 {
@@ -665,6 +728,8 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(a_network_filesystem_is_refused_pointing_to_serve),
     TEST_FILE(locks_are_found_again_after_closing_and_opening),
     TEST_FILE(two_handles_on_one_file_see_the_same_locks),
+    TEST_FILE(what_another_handle_did_to_a_session_is_not_overlooked),
+    TEST_FILE(many_sessions_take_turns_in_one_batch),
     TEST_FILE(the_tables_say_what_the_answers_said),
     TEST_FILE(another_programs_open_change_is_busy_in_under_a_second),
     TEST_FILE(namespaces_of_one_file_do_not_see_each_other),

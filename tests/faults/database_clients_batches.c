@@ -89,8 +89,9 @@ static void book_grant(client *c, const doubt *what, const hf_answer *answer)
     c->fence[r] = c->last[r] = fence;
 }
 
-/* One answer. Busy and unavailable say that nothing was done. */
-static void book(client *c, const doubt *what, const hf_answer *answer)
+/* One answer. Busy and unavailable say that nothing was done. During a fault libcurl may have sent
+ * a request twice: of what was released the first time, "not held" is true too. */
+static void book(client *c, const doubt *what, const hf_answer *answer, bool excused)
 {
     clients_post *post = c->post;
     unsigned r = what->resource;
@@ -116,6 +117,12 @@ static void book(client *c, const doubt *what, const hf_answer *answer)
     case HF_UNSURE:
         doubt_it(c, what);
         break;
+    case HF_NOT_HELD:
+        if (what->release && excused) {
+            c->fence[r] = 0;
+            break;
+        }
+        /* fall through */
     default:
         clients_wrong(post, "%s of %u came to %s: %s", what->release ? "release" : "acquire", r,
                       hf_status_wire(answer->status), answer->message);
@@ -130,7 +137,7 @@ static void database_clients_batches_step(client *c, unsigned fault)
     bool excused = fault % 2 == 1 || atomic_load(&c->board->fault) != fault;
     if (status == HF_OK)
         for (size_t i = 0; i < c->asked_count; i++)
-            book(c, &c->asked[i], &hf_batch_op(c->batch, i + 1)->answer);
+            book(c, &c->asked[i], &hf_batch_op(c->batch, i + 1)->answer, excused);
     else if (status == HF_UNSURE)
         for (size_t i = 0; i < c->asked_count; i++)
             doubt_it(c, &c->asked[i]);

@@ -222,7 +222,8 @@ static void authenticate_ask_token(authenticator *all, caller *who, caller_sessi
 {
     int64_t now_us = hf_seam.boot_us();
     const auth_cache_token *known = auth_cache_find(&all->known.tokens, by, name);
-    const auth_cache_nothing *nothing = auth_cache_find(&all->known.nothing, by, name);
+    const auth_cache_nothing *nothing =
+        known != NULL ? NULL : auth_cache_find(&all->known.nothing, by, name);
     if (known != NULL && now_us - known->asked_us < AUTHENTICATOR_FRESH_US) {
         all->stats.hits++;
         authenticate_tell(who, session, known, now_us);
@@ -287,7 +288,7 @@ static void authenticate_ask_openers(authenticator *all, caller *who)
 
 static void authenticate_share_openers(caller *who)
 {
-    for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++)
+    for (size_t i = 1; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++)
         if (authenticate_has_opener(authenticate_session_at(who, i)))
             authenticate_session_at(who, i)->token =
                 authenticate_of_opener(who, authenticate_session_at(who, i))->token;

@@ -2,6 +2,7 @@
 /* Buckets of chains for finding, a doubly linked list for the order of use. */
 #include "server/access/lru.h"
 
+#include "base/hash.h"
 #include "base/seams.h"
 
 #include <string.h>
@@ -21,23 +22,9 @@ void lru_done(lru *table)
     *table = (lru){0};
 }
 
-static uint64_t lru_fold(uint64_t a, uint64_t b)
-{
-    __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 static uint64_t lru_hash_of(const lru *table, unsigned char kind, const char *key, size_t size)
 {
-    uint64_t hash = table->seed ^ (UINT64_C(0x9e3779b97f4a7c15) * (kind + 1u)), word;
-    for (; size >= 8; key += 8, size -= 8) {
-        memcpy(&word, key, 8);
-        hash = lru_fold(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
-    }
-    word = 0;
-    memcpy(&word, key, size);
-    return lru_fold(hash ^ word, UINT64_C(0x8ebc6af09c88c6e3) ^ size);
+    return hf_hash_bytes(table->seed + kind, key, size);
 }
 
 static size_t lru_cut(size_t size)

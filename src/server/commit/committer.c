@@ -74,12 +74,12 @@ void committer_release(committer *c, committer_job *job)
 
 /* ---- filling a batch; under the mutex ---- */
 
-static void committer_enqueue(committer *c, job_list *ready)
+static void committer_enqueue(committer *c, job_list *ready, bool wakes)
 {
     for (committer_job *job; (job = job_list_take(ready)) != NULL;) {
         executor *e = &c->executors[job->executor];
         job_list_add(&e->lanes[job->lane], job);
-        if (e->idle)
+        if (wakes && e->idle)
             pthread_cond_signal(&e->work);
     }
 }
@@ -126,7 +126,7 @@ static void committer_take(executor *e, committer_job *job)
     e->closed |= job->alone;
     e->of->stats.waiting[job->lane] -= job->count;
     session_order_taken(job, &ready);
-    committer_enqueue(e->of, &ready);
+    committer_enqueue(e->of, &ready, true);
 }
 
 /* Takes jobs of a lane until the batch has so many ops, or the next one does not fit. */
@@ -338,7 +338,7 @@ static void committer_finish(executor *e)
         session_order_answered(&c->session_order, job, &ready);
         c->unanswered--;
     }
-    committer_enqueue(c, &ready);
+    committer_enqueue(c, &ready, true);
     committer_add_counts(e->reads ? &c->stats.reads : &c->stats.writes, &e->counts);
     for (unsigned i = 0; c->stopping && c->unanswered == 0 && i < c->count; i++)
         pthread_cond_signal(&c->executors[i].work);
@@ -436,7 +436,7 @@ static hf_status committer_admit(committer *c, const committer_job *job, hf_erro
     return HF_OK;
 }
 
-hf_status committer_submit(committer *c, committer_job *job, hf_error *err)
+hf_status committer_queue(committer *c, committer_job *job, hf_error *err)
 {
     hf_status status = committer_check(job, err);
     if (status != HF_OK)
@@ -454,11 +454,33 @@ hf_status committer_submit(committer *c, committer_job *job, hf_error *err)
         c->unanswered++;
         if (session_order_enter(&c->session_order, job))
             job_list_add(&ready, job);
-        committer_enqueue(c, &ready);
+        committer_enqueue(c, &ready, false);
     }
     pthread_mutex_unlock(&c->mutex);
     if (status != HF_OK)
         session_order_forget(job);
+    return status;
+}
+
+void committer_wake(committer *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    for (unsigned i = 0; i < c->count; i++) {
+        executor *e = &c->executors[i];
+        bool work = false;
+        for (size_t lane = 0; lane < COMMITTER_LANES; lane++)
+            work |= e->lanes[lane].first != NULL;
+        if (work && e->idle)
+            pthread_cond_signal(&e->work);
+    }
+    pthread_mutex_unlock(&c->mutex);
+}
+
+hf_status committer_submit(committer *c, committer_job *job, hf_error *err)
+{
+    hf_status status = committer_queue(c, job, err);
+    if (status == HF_OK)
+        committer_wake(c);
     return status;
 }
 

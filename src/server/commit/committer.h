@@ -124,6 +124,11 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
  * broken. */
 hf_status committer_submit(committer *c, committer_job *job, hf_error *err);
 
+/* The same for several jobs: no idle thread is woken for them before committer_wake, so that they
+ * share a batch. */
+hf_status committer_queue(committer *c, committer_job *job, hf_error *err);
+void committer_wake(committer *c);
+
 /* The answers of the job are no longer used; their memory may be reused. From any thread, once,
  * after `done`. */
 void committer_release(committer *c, committer_job *job);

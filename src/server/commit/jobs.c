@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Finished jobs wait in a list; an eventfd wakes the loop when the first is added. */
+/* Jobs that are submitted in one turn of the loop are begun at its end, so that they share a batch:
+ * on an idle committer the first would else go alone, and the others wait for its sync. Finished
+ * jobs wait in a list; an eventfd wakes the loop when the first is added. */
 #include "server/commit/jobs.h"
 
 #include "base/error.h"
@@ -61,6 +63,8 @@ struct jobs {
     void *looking;
     int wake;
     struct event *woken;
+    struct event *turn_ends;
+    bool queued; /* something, in this turn */
 };
 
 static void jobs_wake(void *context)
@@ -75,6 +79,14 @@ static void jobs_pass_on(committer_job *job)
 {
     loop_job *it = job->context;
     completions_add(&it->of->done, job);
+}
+
+static void jobs_on_turn_end(evutil_socket_t fd, short what, void *context)
+{
+    jobs *all = context;
+    (void)fd, (void)what;
+    all->queued = false;
+    committer_wake(all->committer);
 }
 
 void jobs_drain(jobs *all)
@@ -109,7 +121,8 @@ hf_status jobs_new(struct event_base *base, committer *c, jobs **out, hf_error *
     all->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     all->woken =
         all->wake < 0 ? NULL : event_new(base, all->wake, EV_READ | EV_PERSIST, jobs_on_wake, all);
-    if (all->woken == NULL || event_add(all->woken, NULL) != 0) {
+    all->turn_ends = event_new(base, -1, 0, jobs_on_turn_end, all);
+    if (all->turn_ends == NULL || all->woken == NULL || event_add(all->woken, NULL) != 0) {
         jobs_free(all);
         return hf_fail(err, HF_INTERNAL,
                        "The loop can't be woken: no eventfd or event is to be had.");
@@ -123,9 +136,14 @@ hf_status jobs_submit(jobs *all, loop_job *job, hf_error *err)
     job->of = all;
     job->job.done = jobs_pass_on;
     job->job.context = job;
-    hf_status status = committer_submit(all->committer, &job->job, err);
-    all->under_way += status == HF_OK;
-    return status;
+    hf_status status = committer_queue(all->committer, &job->job, err);
+    if (status != HF_OK)
+        return status;
+    all->under_way++;
+    if (!all->queued) /* it comes after the events that are active already */
+        event_active(all->turn_ends, 0, 0);
+    all->queued = true;
+    return HF_OK;
 }
 
 void jobs_observe(jobs *all, void (*look)(void *context, const committer_job *job), void *context)
@@ -169,6 +187,8 @@ void jobs_free(jobs *all)
     assert(all->under_way == 0);
     if (all->woken != NULL)
         event_free(all->woken);
+    if (all->turn_ends != NULL)
+        event_free(all->turn_ends);
     if (all->wake >= 0)
         close(all->wake);
     completions_done(&all->done);

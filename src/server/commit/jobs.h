@@ -24,7 +24,8 @@ struct loop_job {
 /* Both are borrowed until jobs_free. */
 hf_status jobs_new(struct event_base *base, committer *c, jobs **out, hf_error *err);
 
-/* On the loop only. Not HF_OK: refused, as by committer_submit; `finish` is not called. */
+/* On the loop only. It is begun at the end of the loop's turn. Not HF_OK: refused, as by
+ * committer_submit; `finish` is not called. */
 HF_MUST_USE hf_status jobs_submit(jobs *all, loop_job *job, hf_error *err);
 
 /* `look` is called for every finished job, on the loop, before its `finish`. */

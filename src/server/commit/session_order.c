@@ -5,6 +5,7 @@
  * deadlock. */
 #include "server/commit/session_order.h"
 
+#include "base/hash.h"
 #include "base/seams.h"
 
 #include <assert.h>
@@ -49,10 +50,7 @@ void job_list_prepend(job_list *list, job_list *front)
 
 uint64_t session_order_hash(uint64_t seed, const char *text, size_t max)
 {
-    uint64_t hash = seed ^ UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < max && text[i] != '\0'; i++)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return hash ^ (hash >> 32);
+    return hf_hash_bytes(seed, text, strnlen(text, max));
 }
 
 static void session_order_add_link(const session_order *t, committer_job *job,

@@ -74,10 +74,11 @@ static const bool is_token[256] = {
 
 /* What may stand in a value: anything but control characters; bytes above 127 have no meaning here.
  * */
-static bool framing_is_text(unsigned char c)
-{
-    return c == '\t' || (c >= 0x20 && c != 0x7f);
-}
+static const bool is_text[256] = {
+    ['\t'] = true,
+    [' ' ... '~'] = true,
+    [0x80 ... 0xff] = true,
+};
 
 /* ---- the request line ---- */
 
@@ -258,7 +259,7 @@ static bool framing_on_value(framing *f, unsigned char c)
         return framing_end_value(f);
     if (c == '\n')
         return framing_refuse(f, 400, "An LF stands alone; lines end with CR LF.");
-    if (!framing_is_text(c))
+    if (!is_text[c])
         return framing_refuse(f, 400, "A header's value has a control character in it.");
     if (f->header == CONTENT_LENGTH)
         return framing_on_length(f, c);
@@ -331,7 +332,7 @@ static bool framing_on_extension(framing *f, unsigned char c)
 {
     if (c == '\r')
         return framing_go(f, SIZE_LF);
-    return framing_is_text(c)
+    return is_text[c]
                ? true
                : framing_refuse(f, 400, "The extension of a chunk has a control character in it.");
 }
@@ -414,18 +415,26 @@ static size_t framing_pass(framing *f, size_t size)
     return now;
 }
 
+static bool framing_skims(const framing *f)
+{
+    return f->state == TARGET || f->state == NAME || f->state == VALUE;
+}
+
 /* Passes over bytes that leave the state as it is; 0 when the next one has to be looked at by
  * itself. */
 static size_t framing_skim(framing *f, const unsigned char *at, size_t size)
 {
-    size_t now = 0, most = framing_room(f) < size ? framing_room(f) : size;
+    size_t now = 0, room = framing_room(f), most = room < size ? room : size;
     if (f->state == VALUE && (f->header == OTHER || f->header == HOST)) {
-        while (now < most && framing_is_text(at[now]))
+        while (now < most && is_text[at[now]])
             now++;
     } else if (f->state == NAME) {
-        for (; now < most && is_token[at[now]]; now++, f->part++)
-            if (f->part < FRAMING_NAME_SIZE)
-                f->name[f->part] = (char)at[now];
+        while (now < most && is_token[at[now]])
+            now++;
+        if (f->part < FRAMING_NAME_SIZE)
+            memcpy(f->name + f->part, at,
+                   now < FRAMING_NAME_SIZE - f->part ? now : FRAMING_NAME_SIZE - f->part);
+        f->part += now;
     } else if (f->state == TARGET) {
         most = f->limits->target_max - f->part < most ? f->limits->target_max - f->part : most;
         while (now < most && framing_is_target(at[now]))
@@ -440,7 +449,7 @@ static size_t framing_step(framing *f, const unsigned char *at, size_t size)
 {
     if (f->state == BODY || f->state == CHUNK)
         return framing_pass(f, size);
-    size_t now = framing_skim(f, at, size);
+    size_t now = framing_skims(f) ? framing_skim(f, at, size) : 0;
     if (now > 0)
         return now;
     return framing_count(f) && on[f->state](f, *at) ? 1 : 0;

@@ -71,7 +71,7 @@ struct http_request {
 };
 
 /* The value of a header, NUL-terminated, valid as long as the request or until http_stream_begin;
- * names in lower case: "authorization". NULL: not there. Given more than once, the values are
+ * names in any case: "authorization". NULL: not there. Given more than once, the values are
  * joined by ", " as RFC 9110 says. */
 const char *http_header(http_request *request, const char *name);
 

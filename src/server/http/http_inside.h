@@ -55,6 +55,7 @@ typedef struct http_head {
     size_t path, path_size;
     size_t query, query_size;
     size_t fields, fields_end; /* name, NUL, value, NUL ...; names in lower case */
+    uint64_t names;            /* http_head_bit of each */
 } http_head;
 
 typedef struct http_conn http_conn;

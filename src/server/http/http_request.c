@@ -106,24 +106,39 @@ static bool http_head_list_has(const char *list, const char *word)
 /* Only proxies have reason to send these. Not all do: a bare proxy_pass of nginx adds none. */
 static bool http_request_is_of_proxies(const char *name)
 {
-    return strcmp(name, "forwarded") == 0 || strncmp(name, "x-forwarded-", 12) == 0 ||
-           strcmp(name, "x-real-ip") == 0 || strcmp(name, "via") == 0;
+    switch (name[0]) {
+    case 'f':
+        return strcmp(name, "forwarded") == 0;
+    case 'v':
+        return strcmp(name, "via") == 0;
+    case 'x':
+        return strncmp(name, "x-forwarded-", 12) == 0 || strcmp(name, "x-real-ip") == 0;
+    default:
+        return false;
+    }
 }
 
 /* What the layer itself wants to know. */
 static void http_head_note(http_head *head, const char *name, const char *value)
 {
-    if (strcmp(name, "connection") == 0) {
+    if (name[0] == 'c' && strcmp(name, "connection") == 0) {
         if (http_head_list_has(value, "close"))
             head->keep_alive = false;
         else if (head->http_1_0 && http_head_list_has(value, "keep-alive"))
             head->keep_alive = true;
-    } else if (strcmp(name, "expect") == 0) {
+    } else if (name[0] == 'e' && strcmp(name, "expect") == 0) {
         head->expects |= strcasecmp(value, "100-continue") == 0;
         head->demands |= strcasecmp(value, "100-continue") != 0;
     } else if (http_request_is_of_proxies(name)) {
         head->forwarded = true;
     }
+}
+
+/* A bit for names of that length and first letter: most headers that are looked for are not there,
+ * and no other has their bit. */
+static uint64_t http_head_bit(const char *name, size_t size)
+{
+    return UINT64_C(1) << (((unsigned char)name[0] | 0x20) * 5 + size) % 64;
 }
 
 /* Copies a line's name and value to `to`, which is not behind it; where the value is. */
@@ -171,12 +186,14 @@ static char *http_head_join(char *first_end, char *name, const char *value)
     return end;
 }
 
-/* The value of that name among the headers in [at, end). */
+/* The value of that name, in any case, among the headers in [at, end). */
 static const char *http_head_find(const char *at, const char *end, const char *name)
 {
+    size_t wanted = strlen(name);
     while (at < end) {
-        const char *value = at + strlen(at) + 1;
-        if (strcmp(at, name) == 0)
+        size_t size = strlen(at);
+        const char *value = at + size + 1;
+        if (size == wanted && strcasecmp(at, name) == 0)
             return value;
         at = value + strlen(value) + 1;
     }
@@ -204,7 +221,9 @@ static bool http_head_split(char *text, size_t size, http_head *out)
     while (*line != '\r') {
         char *end = memchr(line, '\r', size - (size_t)(line - text));
         char *value = http_head_pack_line(out, to, line, end);
-        const char *first = http_head_find(fields, to, to);
+        uint64_t bit = http_head_bit(to, (size_t)(value - to) - 1);
+        const char *first = out->names & bit ? http_head_find(fields, to, to) : NULL;
+        out->names |= bit;
         to = first == NULL ? value + strlen(value) + 1
                            : http_head_join(fields + (first - fields) + strlen(first), to, value);
         line = end + 2;
@@ -241,6 +260,7 @@ static http_held *held_take(http *h)
     *r = (http_held){.request.arena = arena, .http = h, .text = text};
     h->text_size += text.room;
     r->request.arena.least = ARENA_LEAST;
+    r->request.arena.wiped = true;
     return r;
 }
 
@@ -302,9 +322,8 @@ const char *http_header(http_request *request, const char *name)
 {
     http_held *r = held_of(request);
     const char *text = r->text.at;
-    return r->text.size == 0
-               ? NULL
-               : http_head_find(text + r->head.fields, text + r->head.fields_end, name);
+    bool maybe = r->text.size > 0 && (r->head.names & http_head_bit(name, strlen(name))) != 0;
+    return maybe ? http_head_find(text + r->head.fields, text + r->head.fields_end, name) : NULL;
 }
 
 bool http_reached_at(http_request *request, hf_slice address)

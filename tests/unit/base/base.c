@@ -425,6 +425,24 @@ static void an_arena_gives_zeroed_aligned_memory_and_reuses_it(void **state)
     hf_arena_done(&arena);
 }
 
+static void an_arena_that_is_wiped_gives_zeroed_memory_again(void **state)
+{
+    (void)state;
+    hf_arena arena = {.least = 256, .wiped = true};
+    for (int turn = 0; turn < 3; turn++) {
+        for (size_t size = 1; size < 3000; size += 100) {
+            unsigned char *at = hf_arena_alloc(&arena, size);
+            assert_non_null(at);
+            for (size_t i = 0; i < size; i++)
+                assert_int_equal(at[i], 0);
+            memset(at, 0xa5, size);
+        }
+        hf_arena_wipe(&arena);
+    }
+    hf_arena_done(&arena);
+    assert_true(arena.wiped);
+}
+
 /* One large batch does not cost its memory for good. */
 static void an_arena_that_was_large_keeps_little(void **state)
 {
@@ -519,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_hash_table_finds_what_was_added_until_it_is_removed),
         cmocka_unit_test(a_hash_table_that_cannot_grow_works_on),
         cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_and_reuses_it),
+        cmocka_unit_test(an_arena_that_is_wiped_gives_zeroed_memory_again),
         cmocka_unit_test(an_arena_that_was_large_keeps_little),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "unit/server/gated_store.h"
 
 #include <base/seams.h>
+#include <event2/event.h>
 #include <limits.h>
 #include <lock/batch.h>
 #include <pthread.h>
@@ -1338,6 +1339,58 @@ static void a_loop_is_woken_once_for_all_that_is_there(void **state)
     completions_done(&queue);
 }
 
+/* ---- jobs of the loop ---- */
+
+enum { TURN_JOBS = 5 };
+
+typedef struct turn {
+    jobs *jobs;
+    hf_op ops[TURN_JOBS];
+    loop_job asked[TURN_JOBS];
+} turn;
+
+/* Slowly: a thread that was woken for the first would have taken it before the last comes. */
+static void submit_in_one_turn(evutil_socket_t fd, short what, void *context)
+{
+    turn *t = context;
+    hf_error err = {0};
+    (void)fd, (void)what;
+    for (int i = 0; i < TURN_JOBS; i++) {
+        usleep(2000);
+        t->ops[i] = (hf_op){.kind = HF_OP_NOTE, .event = HF_EVENT_DENIED, .text = "no"};
+        t->asked[i] = (loop_job){.job = {.ops = &t->ops[i], .count = 1}, .finish = jobs_release};
+        expect(HF_OK, jobs_submit(t->jobs, &t->asked[i], &err), err);
+    }
+}
+
+static void jobs_of_one_turn_of_the_loop_share_a_batch(void **state)
+{
+    (void)state;
+    desk d = {0};
+    turn t = {0};
+    hf_error err = {0};
+    bool shared = false;
+    committer_desk_open(&d, (committer_settings){0});
+    struct event_base *base = event_base_new();
+    expect(HF_OK, jobs_new(base, d.committer, &t.jobs, &err), err);
+    /* The thread may not have gone to sleep when the first comes, so there are several tries. */
+    for (int i = 0; i < 20 && !shared; i++) {
+        size_t before = gate_batches(d.gate);
+        expect_int(event_base_once(base, -1, EV_TIMEOUT, submit_in_one_turn, &t, NULL), 0);
+        do
+            event_base_loop(base, EVLOOP_ONCE);
+        while (jobs_under_way(t.jobs) > 0);
+        shared = gate_batches(d.gate) == before + 1;
+        for (int j = 0; j < TURN_JOBS; j++)
+            expect_int(t.ops[j].answer.status, HF_OK);
+    }
+    expect_true(shared);
+    committer_stop(d.committer);
+    jobs_free(t.jobs);
+    event_base_free(base);
+    committer_desk_close(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1374,6 +1427,7 @@ int main(void)
         cmocka_unit_test(stopping_waits_for_jobs_that_wait_for_others),
         cmocka_unit_test(nothing_is_left_of_a_committer_that_was_never_used),
         cmocka_unit_test(a_loop_is_woken_once_for_all_that_is_there),
+        cmocka_unit_test(jobs_of_one_turn_of_the_loop_share_a_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
