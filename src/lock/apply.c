@@ -137,8 +137,34 @@ void hf_note_end(hf_step *step, const hf_lock_row *lock)
         apply_add_end(step->rows, session);
 }
 
+/* Where anchors go, a forced release has no session to remember it: the anchor keeps the last ones
+ * for a day. One line for each op, however many holders it ended. */
+static void apply_trace_forced(hf_step *step, const hf_lock_row *last)
+{
+    hf_resource_row *resource = step->of->resource;
+    hf_ends forced = {.text = resource->ended_request};
+    hf_end end = {hf_step_request(step), resource->type, resource->id, last->fence};
+    if (!hf_ends_add(&step->rows->arena, &forced, &end) ||
+        !hf_ends_write(&step->rows->arena, &forced)) {
+        step->rows->failed = true;
+        return;
+    }
+    hf_trace_request(step, last);
+    resource->ended_request = forced.text;
+}
+
+static bool apply_was_forced(hf_step *step)
+{
+    const hf_resource_row *resource = step->of->resource;
+    if (!step->rows->drops_free)
+        return hf_asked_before(step);
+    hf_ends forced = {.text = resource->ended_request};
+    hf_end end = {hf_step_request(step), resource->type, resource->id, step->op->fence};
+    return step->request.size > 0 && hf_ends_have(&forced, &end);
+}
+
 /* Takes the lock row away. Its end is written into the anchor, with the request that asked for it;
- * where anchors go, only that of a forced release, which has no session to remember it. */
+ * not where anchors go. */
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor,
                  hf_slice reason)
 {
@@ -148,7 +174,7 @@ void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice 
     lock->present = false;
     hf_touch(step->rows, resource);
     resource->rev++;
-    if (step->rows->drops_free && (kind != HF_EVENT_FORCED || step->request.size == 0))
+    if (step->rows->drops_free)
         return;
     hf_trace_request(step, lock);
     if (kind == HF_EVENT_EXPIRED)
@@ -201,17 +227,21 @@ void hf_do_force_release(hf_step *step)
                                                                : step->of->session->user;
     hf_resource_row *resource = step->of->resource;
     step->scope = actor.at == NULL ? hf_slice_of("") : actor;
-    if (hf_asked_before(step))
+    if (apply_was_forced(step))
         return; /* asked again: done before, and whoever holds it now is left alone */
     size_t held = hf_answer_holders(step, NULL), ended = 0;
+    const hf_lock_row *last = NULL;
     hf_lock *locks = (hf_lock *)op->answer.locks;
     for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next) {
         if (!hf_lock_lives(lock, step->now_us) || (op->fence != 0 && lock->fence != op->fence))
             continue;
         hf_end_lock(step, lock, HF_EVENT_FORCED, actor, hf_slice_of(op->text));
         note_lost(step, lock, step->now_us, "forced", actor, hf_slice_of(op->text));
+        last = lock;
         ended++;
     }
+    if (step->rows->drops_free && last != NULL && step->request.size > 0)
+        apply_trace_forced(step, last);
     /* Of several holders only the one named by its fence was ended. */
     for (size_t i = 0; op->fence != 0 && ended > 0 && i < held; i++)
         if (locks[i].fence == op->fence)

@@ -85,6 +85,7 @@ struct hf_resource_row {
     int64_t fence, rev;
     char ended_session[HF_SESSION_ID_SIZE];
     int64_t ended_fence, ended_us;
+    /* of the last end; with drops_free the last forced releases (lock/ends.h), kept for a day */
     hf_slice ended_request;
     int64_t version; /* 0: never saved; then the rest is nothing */
     int64_t saved_fence, saved_us;
@@ -201,8 +202,8 @@ typedef struct hf_rows {
     hf_resource_row **resource_hash;
     size_t hash_size; /* a power of two, for both */
     size_t sessions_count, resources_count;
-    /* No fence of the store has been higher that isn't in an anchor any more, or with drops_free in
-     * a lock. floor_raised: it is to be saved. */
+    /* The highest fence that was given and that no row has any more. floor_raised: it is to be
+     * saved. */
     int64_t fence_floor;
     bool floor_raised;
     /* The store's own, and kept by a reset: the row of a resource that is free, never saved and
@@ -221,7 +222,7 @@ typedef struct hf_rows {
     unsigned run; /* number of the current linked run; 0 outside one */
     unsigned runs;
     const char *no_growth; /* ops that need room are refused with this sentence; NULL: none is */
-    bool failed;    /* memory ran out; nothing of the set may be saved */
+    bool failed;           /* memory ran out; nothing of the set may be saved */
 } hf_rows;
 
 /* Starts a set for about `ops` ops. False when memory is out. hf_rows_done frees it all. */

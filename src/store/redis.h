@@ -210,7 +210,7 @@ void redis_conn_free(redis_conn *conn);
 /* The kinds of text; redis_rows.c has the fields of each, in their order. */
 typedef enum redis_text {
     REDIS_TEXT_RESOURCE, /* hf_resource_row: its first line; then lines that begin with a letter: */
-    REDIS_TEXT_END,      /* E: the trace of a forced release */
+    REDIS_TEXT_END,      /* E: the trace of forced releases, the last of them */
     REDIS_TEXT_SAVED,    /* V: the version */
     REDIS_TEXT_LOCK,     /* L: hf_lock_row */
     REDIS_TEXT_REQUEST,  /* Q: hf_request_row */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The store on Redis: rows as text. Fields end in a tab; a resource has a line for itself and one
- * for each lock and each request, so that redis-cli shows what is there. A number that is 0 is an
- * empty field. */
+ * for each lock, each request and each forced release that is remembered, so that redis-cli shows
+ * what is there. A number that is 0 is an empty field. */
 #include "store/redis.h"
 
 #include <string.h>
@@ -33,8 +33,7 @@ typedef struct redis_column {
 static const redis_column redis_columns[REDIS_TEXTS][COLUMNS_MAX] = {
 #define C(field, member) COLUMN(field, hf_resource_row, member)
     [REDIS_TEXT_RESOURCE] = {C(NUMBER, rev), C(NUMBER, fence)},
-    [REDIS_TEXT_END] = {C(ID, ended_session), C(NUMBER, ended_fence), C(NUMBER, ended_us),
-                        C(TEXT, ended_request)},
+    [REDIS_TEXT_END] = {C(ID, ended_session), C(NUMBER, ended_fence), C(NUMBER, ended_us)},
     [REDIS_TEXT_SAVED] = {C(NUMBER, version), C(NUMBER, saved_fence), C(NUMBER, saved_us),
                           C(ID, saved_session), C(TEXT, saved_user), C(TEXT, saved_name),
                           C(TEXT, saved_request), C(FLAG, gone)},
@@ -238,8 +237,6 @@ static bool redis_rows_read_line(hf_rows *rows, hf_resource_row *row, hf_slice l
     hf_session_row *session = NULL;
     if (line.size < 2 || line.at[1] != '\t')
         return false;
-    if (line.at[0] == 'E')
-        return redis_text_read(REDIS_TEXT_END, row, &left) && left.size == 0;
     if (line.at[0] == 'V')
         return redis_text_read(REDIS_TEXT_SAVED, row, &left) && left.size == 0;
     if (!has_session || (session = hf_rows_session(rows, left.at)) == NULL)
@@ -256,6 +253,16 @@ static bool redis_rows_read_line(hf_rows *rows, hf_resource_row *row, hf_slice l
     return request != NULL && redis_text_read(REDIS_TEXT_REQUEST, request, &left) && left.size == 0;
 }
 
+/* "E", its fields, a newline, and the lines of lock/ends.h. They are the last of the value. */
+static bool redis_rows_read_end(hf_resource_row *row, hf_slice left)
+{
+    left = (hf_slice){left.at + 2, left.size < 2 ? 0 : left.size - 2};
+    if (!redis_text_read(REDIS_TEXT_END, row, &left) || left.size < 2 || left.at[0] != '\n')
+        return false;
+    row->ended_request = (hf_slice){left.at + 1, left.size - 1};
+    return true;
+}
+
 bool redis_read_resource(hf_rows *rows, hf_resource_row *row, hf_slice value, hf_slice *compared)
 {
     hf_slice left = value;
@@ -264,6 +271,8 @@ bool redis_read_resource(hf_rows *rows, hf_resource_row *row, hf_slice value, hf
     *compared = (hf_slice){value.at, value.size - left.size};
     row->stored = row->present = true;
     while (good && left.size > 0) {
+        if (left.size > 1 && left.at[0] == '\n' && left.at[1] == 'E')
+            return redis_rows_read_end(row, (hf_slice){left.at + 1, left.size - 1});
         const char *from = left.at + 1, *end = memchr(from, '\n', left.size - 1);
         size_t size = end == NULL ? left.size - 1 : (size_t)(end - from);
         good = left.at[0] == '\n' && redis_rows_read_line(rows, row, (hf_slice){from, size});
@@ -282,8 +291,6 @@ static void redis_rows_write_line(hf_buffer *out, const char *begin, redis_text 
 void redis_write_resource(hf_buffer *out, const hf_resource_row *row)
 {
     redis_text_write(REDIS_TEXT_RESOURCE, row, out);
-    if (row->ended_us != 0)
-        redis_rows_write_line(out, "\nE\t", REDIS_TEXT_END, row);
     if (row->version != 0)
         redis_rows_write_line(out, "\nV\t", REDIS_TEXT_SAVED, row);
     for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
@@ -292,6 +299,11 @@ void redis_write_resource(hf_buffer *out, const hf_resource_row *row)
     for (const hf_request_row *request = row->requests; request != NULL; request = request->next)
         if (request->present)
             redis_rows_write_line(out, "\nQ\t", REDIS_TEXT_REQUEST, request);
+    if (row->ended_request.size > 0) {
+        redis_rows_write_line(out, "\nE\t", REDIS_TEXT_END, row);
+        hf_buffer_add(out, "\n", 1);
+        hf_buffer_add(out, row->ended_request.at, row->ended_request.size);
+    }
 }
 
 /* ---- events ---- */

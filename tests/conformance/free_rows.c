@@ -94,6 +94,37 @@ static void whatever_ended_a_hold_asked_again_ends_no_newer_one(fixture *w)
         }
 }
 
+/* Of several forced releases each is remembered, not only the last one. */
+static void a_forced_release_asked_again_ends_no_newer_one_after_others(fixture *w)
+{
+    if (!w->at->drops_free)
+        return;
+    hf_credentials alice = person(w, "alice", NULL), bob = person(w, "bob", NULL);
+    char request[8];
+    int64_t first =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
+    for (int i = 0; i <= REMEMBERED; i++) {
+        snprintf(request, sizeof request, "f%d", i);
+        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = i % 2 ? "root" : "boss", .text = "why",
+             .request_id = request);
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    }
+    news_skip(w);
+    for (int i = 1; i <= REMEMBERED; i++) {
+        snprintf(request, sizeof request, "f%d", i);
+        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = i % 2 ? "root" : "boss", .text = "why",
+             .request_id = request);
+    }
+    news(w, 0);
+    done(w, HOLDS, BY(alice), ON("policy", "1"));
+    /* someone else's request with the same id, and the same id for another grant, are new ones */
+    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why",
+            .request_id = "f16", .fence = first);
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "f16");
+    news(w, 1);
+}
+
 /* The last ends of a session are remembered, and no more; a run is one of them. */
 static void a_session_remembers_its_last_ends(fixture *w)
 {
@@ -366,6 +397,7 @@ static void a_beat_with_many_locks_counts_them(fixture *w)
 
 static const suite_test free_rows_tests[] = {
     TEST(whatever_ended_a_hold_asked_again_ends_no_newer_one),
+    TEST(a_forced_release_asked_again_ends_no_newer_one_after_others),
     TEST(a_session_remembers_its_last_ends),
     TEST(a_run_that_was_undone_is_not_remembered),
     TEST(a_beat_with_many_locks_counts_them),
