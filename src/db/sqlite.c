@@ -392,7 +392,8 @@ static void sqlite_stmt_free(hf_stmt *stmt)
 }
 
 /* Whether the parameter is bound to that very text in memory: rows that are written together often
- * have the same type, session and user. SQLite reads the text when the statement runs. */
+ * have the same type, session and user. In a database in UTF-8 SQLite reads the text when the
+ * statement runs; the store opens no other. */
 static bool sqlite_is_bound(sqlite_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
 {
     bool text = !value->null && kind == HF_VALUE_TEXT && value->bytes.size > 0;

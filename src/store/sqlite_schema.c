@@ -77,6 +77,19 @@ static const char others_sql[] =
     " (substr(m.name, 1, length(m.name) - 4) || 'session', substr(m.name, 1, length(m.name) - 4) ||"
     " 'resource', substr(m.name, 1, length(m.name) - 4) || 'lock'))";
 
+/* In UTF-16 names would be ordered otherwise, and SQLite would copy every text that is bound. */
+static hf_status sqlite_schema_check_encoding(hf_db *db, hf_error *err)
+{
+    char encoding[32];
+    hf_status status = hf_db_ask(db, "PRAGMA encoding", encoding, sizeof encoding, err);
+    if (status != HF_OK || strcmp(encoding, "UTF-8") == 0)
+        return status;
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "%s keeps its text as %s; holdfast compares names as UTF-8. Use a database in UTF-8.",
+        hf_db_path(db), encoding);
+}
+
 /* Whether the tables are ours; whether there are others, and none of holdfast's. */
 static hf_status sqlite_schema_look(hf_db *db, const char *path, const char *names, bool *ours,
                                     bool *foreign, hf_error *err)
@@ -89,7 +102,10 @@ static hf_status sqlite_schema_look(hf_db *db, const char *path, const char *nam
     *ours = version > 0;
     if (version > NEWEST_KNOWN)
         return sqlite_schema_refuse_newer(path, version, err);
-    status = hf_db_ask(db, others_sql, others, sizeof others, err);
+    if (*ours)
+        status = sqlite_schema_check_encoding(db, err);
+    if (status == HF_OK)
+        status = hf_db_ask(db, others_sql, others, sizeof others, err);
     if (status == HF_OK)
         status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", tables, sizeof tables, err);
     *foreign = status == HF_OK && !*ours && strcmp(others, "0") == 0 && strcmp(tables, "0") != 0;
@@ -162,13 +178,7 @@ hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schem
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
 {
     int version = 0;
-    char encoding[32];
-    hf_status status = hf_db_ask(db, "PRAGMA encoding", encoding, sizeof encoding, err);
-    if (status == HF_OK && strcmp(encoding, "UTF-8") != 0)
-        return hf_fail(
-            err, HF_UNAVAILABLE,
-            "%s keeps its text as %s; holdfast compares names as UTF-8. Use a database in UTF-8.",
-            hf_db_path(db), encoding);
+    hf_status status = sqlite_schema_check_encoding(db, err);
     if (status == HF_OK)
         status = sqlite_schema_version_of(db, names, &version, err);
     if (status != HF_OK || version >= schema.count)

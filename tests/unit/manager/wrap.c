@@ -385,6 +385,11 @@ static void a_database_in_utf_16_is_refused(void **state)
         expect_contains(err.message, encodings[i]);
         expect_true(store == NULL && sqlite3_get_autocommit(db));
         expect_int(count_of(db, "SELECT count(*) FROM sqlite_master"), 1);
+        /* ... also where someone else has made the tables */
+        wrap_sql(db, "CREATE TABLE holdfast_meta (name TEXT PRIMARY KEY, value TEXT);"
+                     "INSERT INTO holdfast_meta VALUES ('schema', '2')");
+        expect(HF_UNAVAILABLE, hf_sqlite_wrap(db, NULL, 0, &store, &err), err);
+        expect_contains(err.message, encodings[i]);
         expect_int(sqlite3_close(db), SQLITE_OK);
     }
 }
