@@ -449,11 +449,12 @@ static bool memory_query_is_kept(const mem_anchor *anchor, int64_t before_us)
             (!saved->gone || saved->at_us > before_us + HF_KEEP_US - HF_KEEP_GONE_US));
 }
 
-/* Where free resources leave no row, one that was never saved and has no trace goes with its last
- * lock or request: a sweep need not look at it. */
+/* Where free resources leave no row, one that is held or asked for, was never saved and has no
+ * trace goes with its last lock or request: a sweep need not look at it. */
 static bool memory_query_may_be_left(const mem_store *store, const mem_anchor *anchor)
 {
-    return !store->rows.drops_free || anchor->saved != NULL || anchor->ended_request != NULL;
+    return !store->rows.drops_free || anchor->saved != NULL || anchor->ended_request != NULL ||
+           (anchor->locks == NULL && anchor->requests == NULL);
 }
 
 static hf_status memory_query_drop_anchors(void *context, int64_t before_us, size_t limit,

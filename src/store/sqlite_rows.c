@@ -92,12 +92,13 @@ static void sqlite_rows_fill_lock(sql_conn *conn, hf_rows *rows, hf_lock_row *ro
 }
 
 /* What is held and has no row (hf_rows.drops_held) has the highest fence of its locks. One that was
- * higher is in the fence floor. */
+ * higher is in the fence floor. A row beside locks may be older than they are. */
 static void sqlite_rows_infer_anchor(hf_resource_row *row)
 {
-    for (const hf_lock_row *lock = row->stored ? NULL : row->locks; lock != NULL; lock = lock->next)
+    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         if (row->fence < lock->fence) {
-            row->fence = row->rev = lock->fence;
+            row->fence = lock->fence;
+            row->rev = row->stored ? row->rev : lock->fence;
             row->present = true;
         }
 }
