@@ -39,8 +39,8 @@ bool hf_db_sync_failed(hf_db *db);
 /* Pages in the write-ahead log after the last commit of this connection. */
 int hf_db_log_pages(hf_db *db);
 
-/* Counts the commits that this connection has seen, its own and others', in this transaction or the
- * one before. As long as it stays the same nobody has changed anything. */
+/* A number that changes when this connection commits, or finds at BEGIN that another has. As long
+ * as it stays the same nobody has changed anything. Ask inside a transaction to hear of others. */
 uint32_t hf_db_data_version(hf_db *db);
 
 /* Whether the pages of a transaction may be put together before they are written to the log. Only

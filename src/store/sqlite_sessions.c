@@ -2,10 +2,10 @@
 /* The SQLite store, S6: rows of sessions, remembered from one batch to the next. Nearly every op
  * names a session, and reading its row costs as much as writing a lock.
  *
- * What is remembered is what was committed, and it counts as long as nobody else has committed: the
- * data version of the writer's connection moves with every commit, its own or another's, and is
- * noted after those that this file has followed. After any other an age ends, and all rows of it
- * are forgotten. */
+ * What is remembered is what was committed, and it counts as long as nobody else has committed. The
+ * data version of the writer's connection moves with every commit, its own or another's. It is
+ * noted after each batch. If it differs after the next BEGIN, someone else has committed, or a
+ * sweep or restore of ours: a new age begins, and the rows of older ages are forgotten. */
 #include "base/hash.h"
 #include "base/seams.h"
 #include "store/sqlite.h"
@@ -144,8 +144,9 @@ static void sqlite_sessions_keep(sqlite_sessions *all, const hf_session_row *row
         sqlite_sessions_forget(all, row->id);
 }
 
-/* Whether the table has it otherwise than is remembered. Of a row that was loaded without its ends,
- * or made in this batch, nothing is; if only its rev was counted up, the table has not changed. */
+/* Whether the table has it otherwise than is remembered. A row that was loaded without its ends, or
+ * made in this batch, is not remembered; if only its rev was counted up, the table has not
+ * changed. */
 static bool sqlite_sessions_is_news(const hf_session_row *row)
 {
     if (!row->stored || (row->origin == NULL && !row->wants_ends))

@@ -134,8 +134,8 @@ static void http_head_note(http_head *head, const char *name, const char *value)
     }
 }
 
-/* A bit for names of that length and first letter: most headers that are looked for are not there,
- * and no other has their bit. */
+/* A bit for names of that length and first letter. If it is not set, no such header is there; if it
+ * is, one may be, and is searched for. */
 static uint64_t http_head_bit(const char *name, size_t size)
 {
     return UINT64_C(1) << (((unsigned char)name[0] | 0x20) * 5 + size) % 64;
