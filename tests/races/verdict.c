@@ -103,7 +103,7 @@ bool race_is_over(race_board *board, race_log *const *logs, size_t count, const 
 {
     if (race_now_us() < board->until_us)
         return false;
-    if (race_now_us() < board->began_us + 40000000 && !is_enough(board, logs, count, bounds))
+    if (race_now_us() < board->began_us + 90000000 && !is_enough(board, logs, count, bounds))
         board->until_us = race_now_us() + 1000000;
     else
         board->over = true;
