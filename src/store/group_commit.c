@@ -10,7 +10,10 @@
 #include "lock/rows.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <time.h>
@@ -18,7 +21,7 @@
 enum {
     RUN_MAX = 16,    /* ops of one caller */
     GROUP_MAX = 128, /* ops of a batch */
-    GATHER_PART = 8, /* of the time that the last group took */
+    GATHER_PART = 3, /* of the time that the last group took */
 };
 
 /*   WAITS ---> LEADS ---+---> DONE
@@ -26,11 +29,12 @@ enum {
  *     +--- follows -----+---> ALONE: executes its batch again, by itself */
 typedef enum place { WAITS, LEADS, DONE, ALONE } place;
 
-/* A thread with its batch, on its stack. */
+/* A thread with its batch, on its stack. Whoever follows is told by its semaphore and leaves without
+ * the mutex: if all of a group took it, they would wait for each other once more. */
 typedef struct member {
     hf_batch *batch;
     hf_error *err;
-    place place;                /* with the mutex */
+    _Atomic place place;        /* set with the mutex; DONE and ALONE of a follower without it */
     place comes_to;             /* DONE or ALONE: what the leader found */
     bool taken;                 /* by its leader: it is not queued any more */
     bool tried;                 /* it was executed with nobody else */
@@ -39,13 +43,13 @@ typedef struct member {
     TAILQ_ENTRY(member) queued; /* while it waits */
     LIST_ENTRY(member) running; /* of a leader */
     struct member *next;        /* in the group of a leader, which is the first */
-    pthread_cond_t moved;
+    sem_t moved;                /* posted after each change of place, and by a nudge */
+    unsigned nudges;            /* with the mutex; none once it is taken */
 } member;
 
 struct hf_group_commit {
     hf_group_commit_rule rule;
     pthread_mutex_t mutex;
-    pthread_condattr_t monotonic;
     unsigned under_way;          /* how many are running */
     size_t waiting;              /* how many are queued */
     size_t expected;             /* T7: so many are likely to come next */
@@ -63,8 +67,6 @@ hf_status hf_group_commit_new(const hf_group_commit_rule *rule, hf_group_commit 
         return hf_fail_memory(err);
     assert(!rule->gathers || !rule->in_turn);
     pthread_mutex_init(&all->mutex, NULL);
-    pthread_condattr_init(&all->monotonic);
-    pthread_condattr_setclock(&all->monotonic, CLOCK_MONOTONIC);
     all->rule = *rule;
     TAILQ_INIT(&all->queue);
     return HF_OK;
@@ -76,7 +78,6 @@ void hf_group_commit_free(hf_group_commit *all)
         return;
     assert(TAILQ_EMPTY(&all->queue) && LIST_EMPTY(&all->running) && all->under_way == 0);
     pthread_mutex_destroy(&all->mutex);
-    pthread_condattr_destroy(&all->monotonic);
     hf_free(all);
 }
 
@@ -147,16 +148,18 @@ static void group_commit_set_off(hf_group_commit *all, member *m)
 
 static void group_commit_move(member *m, place to)
 {
-    m->place = to;
-    pthread_cond_signal(&m->moved);
+    atomic_store(&m->place, to);
+    sem_post(&m->moved);
 }
 
 /* Free slots go to the first threads in the queue that may run. */
 static void group_commit_pass_on(hf_group_commit *all)
 {
     if (group_commit_gathers(all, all->waiting)) {
-        if (!TAILQ_EMPTY(&all->queue)) /* it sees to it that this ends */
-            pthread_cond_signal(&TAILQ_FIRST(&all->queue)->moved);
+        if (!TAILQ_EMPTY(&all->queue)) { /* it sees to it that this ends */
+            TAILQ_FIRST(&all->queue)->nudges++;
+            sem_post(&TAILQ_FIRST(&all->queue)->moved);
+        }
         return;
     }
     for (member *m = TAILQ_FIRST(&all->queue), *next;
@@ -182,42 +185,67 @@ static void group_commit_come_back(hf_group_commit *all, member *leader, size_t 
         now_us + (took_us < all->rule.long_us ? took_us : all->rule.long_us) / GATHER_PART;
 }
 
-/* Sleeps until something has moved, at most until then. */
-static void group_commit_sleep(hf_group_commit *all, member *me, int64_t until_us)
+/* Sleeps without the mutex until something has moved; at most until then, unless it is 0. Answers
+ * how many posts it has taken. */
+static unsigned group_commit_sleep(member *me, int64_t until_us)
 {
     struct timespec at;
-    int64_t us = until_us - hf_seam.boot_us();
+    int64_t us = until_us == 0 ? 0 : until_us - hf_seam.boot_us();
+    int code;
     clock_gettime(CLOCK_MONOTONIC, &at);
     us = (us > 0 ? us : 0) + at.tv_nsec / 1000;
     at.tv_sec += us / 1000000;
     at.tv_nsec = us % 1000000 * 1000;
-    pthread_cond_timedwait(&me->moved, &all->mutex, &at);
+    do
+        code = until_us == 0 ? sem_wait(&me->moved)
+                             : sem_clockwait(&me->moved, CLOCK_MONOTONIC, &at);
+    while (code != 0 && errno == EINTR);
+    return code == 0;
 }
 
-/* Until it leads or has followed. T5: after a while the first in the queue leads without a slot. */
+/* Whether it has followed. Nobody may touch it any more then, so all posts must have come. */
+static bool group_commit_has_followed(member *me, unsigned posts)
+{
+    place now = atomic_load(&me->place);
+    if (now != DONE && now != ALONE)
+        return false;
+    while (posts < me->nudges + 1)
+        posts += group_commit_sleep(me, 0);
+    return true;
+}
+
+/* Until it leads (then with the mutex again) or has followed (without). T5: after a while the first
+ * in the queue leads without a slot. */
 static void group_commit_wait_in_line(hf_group_commit *all, member *me)
 {
     int64_t long_us = hf_seam.boot_us() + all->rule.long_us;
+    unsigned posts = 0;
     TAILQ_INSERT_TAIL(&all->queue, me, queued);
     all->waiting++;
-    if (all->rule.gathers) /* it may be the last that was waited for */
-        group_commit_pass_on(all);
-    while (me->place == WAITS) {
-        if (all->rule.in_turn || me->taken) {
-            pthread_cond_wait(&me->moved, &all->mutex);
+    if (all->rule.gathers && !group_commit_gathers(all, all->waiting))
+        group_commit_pass_on(all); /* it was the last that was waited for */
+    while (atomic_load(&me->place) != LEADS) {
+        bool first = !me->taken && TAILQ_FIRST(&all->queue) == me;
+        bool gathers = first && group_commit_gathers(all, all->waiting) &&
+                       all->under_way < all->rule.at_once;
+        int64_t until_us = all->rule.in_turn || me->taken ? 0
+                           : gathers                      ? all->gather_until_us
+                                                          : long_us;
+        pthread_mutex_unlock(&all->mutex);
+        posts += group_commit_sleep(me, until_us);
+        if (group_commit_has_followed(me, posts))
+            return;
+        pthread_mutex_lock(&all->mutex);
+        if (atomic_load(&me->place) != WAITS || me->taken)
             continue;
-        }
-        bool gathers = group_commit_gathers(all, all->waiting) &&
-                       all->under_way < all->rule.at_once && TAILQ_FIRST(&all->queue) == me;
-        group_commit_sleep(all, me, gathers ? all->gather_until_us : long_us);
-        if (me->place == WAITS && gathers)
+        if (gathers)
             group_commit_pass_on(all);
-        if (me->place != WAITS || me->taken || hf_seam.boot_us() < long_us)
+        if (all->rule.in_turn || hf_seam.boot_us() < long_us)
             continue;
-        if (TAILQ_FIRST(&all->queue) == me) {
+        if (atomic_load(&me->place) == WAITS && TAILQ_FIRST(&all->queue) == me) {
             group_commit_take_off(all, me);
             group_commit_set_off(all, me);
-            me->place = LEADS;
+            atomic_store(&me->place, LEADS);
         }
         long_us += all->rule.long_us;
     }
@@ -370,7 +398,7 @@ static void group_commit_carry_out_one(hf_group_commit *all, hf_store *store, me
     me->tried = me->comes_to == ALONE && (me->status == HF_OK || me->status == HF_BUSY);
 }
 
-/* Wakes those who followed; their members are gone once the mutex is free. */
+/* Wakes those who followed. Each is gone as soon as it has been posted. */
 static void group_commit_dismiss(member *group)
 {
     for (member *next; group != NULL; group = next) {
@@ -379,7 +407,7 @@ static void group_commit_dismiss(member *group)
     }
 }
 
-/* With the mutex, which is given up meanwhile. */
+/* With the mutex, which is given up. */
 static void group_commit_lead(hf_group_commit *all, hf_store *store, member *me)
 {
     size_t ops = group_commit_take_group(all, me), members = 0;
@@ -393,11 +421,13 @@ static void group_commit_lead(hf_group_commit *all, hf_store *store, member *me)
         group_commit_carry_out(all, store, me, ops);
     pthread_mutex_lock(&all->mutex);
     group_commit_come_back(all, me, members, since_us);
-    group_commit_dismiss(me->next);
-    me->place = me->comes_to;
     group_commit_pass_on(all);
+    pthread_mutex_unlock(&all->mutex);
+    group_commit_dismiss(me->next);
+    atomic_store(&me->place, me->comes_to);
 }
 
+/* The same, without a place in the queue. */
 static void group_commit_go_at_once(hf_group_commit *all, hf_store *store, member *me)
 {
     int64_t since_us = hf_seam.boot_us();
@@ -406,17 +436,18 @@ static void group_commit_go_at_once(hf_group_commit *all, hf_store *store, membe
     group_commit_carry_out_one(all, store, me);
     pthread_mutex_lock(&all->mutex);
     group_commit_come_back(all, me, 1, since_us);
-    me->place = me->comes_to;
     group_commit_pass_on(all);
+    pthread_mutex_unlock(&all->mutex);
+    atomic_store(&me->place, me->comes_to);
 }
 
 static void group_commit_go_with_others(hf_group_commit *all, hf_store *store, member *me)
 {
-    pthread_cond_init(&me->moved, &all->monotonic);
+    sem_init(&me->moved, 0, 0);
     group_commit_wait_in_line(all, me);
-    if (me->place == LEADS)
+    if (atomic_load(&me->place) == LEADS)
         group_commit_lead(all, store, me);
-    pthread_cond_destroy(&me->moved);
+    sem_destroy(&me->moved);
 }
 
 /* With the mutex. */
@@ -440,8 +471,7 @@ hf_status hf_group_commit_execute(hf_group_commit *all, hf_store *store, hf_batc
         group_commit_go_at_once(all, store, &me);
     else
         group_commit_go_with_others(all, store, &me);
-    pthread_mutex_unlock(&all->mutex);
-    if (me.place == ALONE) {
+    if (atomic_load(&me.place) == ALONE) {
         hf_batch_unanswer(batch);
         batch->tried = me.tried;
         me.status = all->rule.execute(store, batch, err);

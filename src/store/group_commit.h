@@ -21,7 +21,7 @@
  *       time.
  *   T7  After a group its threads come again, one by one; the first would run alone, and make all
  *       others wait for it. So where the store gathers, a slot stays free until as many have come
- *       as the last group had and were waiting, at most an eighth of the time that it took
+ *       as the last group had and were waiting, at most a third of the time that it took
  *       (or of long_us, if that is less). */
 #ifndef HF_STORE_GROUP_COMMIT_H
 #define HF_STORE_GROUP_COMMIT_H

@@ -568,11 +568,11 @@ static void who_has_come_back_is_waited_for(void **state)
     end_gathering(all);
 }
 
-static void who_does_not_come_is_waited_for_an_eighth_of_the_time(void **state)
+static void who_does_not_come_is_waited_for_a_third_of_the_time(void **state)
 {
     (void)state;
     caller callers[GATHERED] = {0};
-    hf_group_commit *all = come_back_after(callers, 8 * SOON_US);
+    hf_group_commit *all = come_back_after(callers, 3 * SOON_US);
     for (int i = 1; i < GATHERED; i++)
         group_commit_finish(&callers[i], HF_OK);
     expect_int(desk.batches, 2);
@@ -740,7 +740,7 @@ int main(void)
         cmocka_unit_test(without_memory_for_a_batch_of_all_each_goes_alone),
         cmocka_unit_test(an_answer_there_is_no_memory_for_is_unsure),
         cmocka_unit_test(who_has_come_back_is_waited_for),
-        cmocka_unit_test(who_does_not_come_is_waited_for_an_eighth_of_the_time),
+        cmocka_unit_test(who_does_not_come_is_waited_for_a_third_of_the_time),
         cmocka_unit_test(a_crowd_comes_and_goes),
         cmocka_unit_test(threads_on_one_file_share_their_syncs),
     };
