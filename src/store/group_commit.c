@@ -29,8 +29,8 @@ enum {
  *     +--- follows -----+---> ALONE: executes its batch again, by itself */
 typedef enum place { WAITS, LEADS, DONE, ALONE } place;
 
-/* A thread with its batch, on its stack. Whoever follows is told by its semaphore and leaves without
- * the mutex: if all of a group took it, they would wait for each other once more. */
+/* A thread with its batch, on its stack. Whoever follows is told by its semaphore and leaves
+ * without the mutex: if all of a group took it, they would wait for each other once more. */
 typedef struct member {
     hf_batch *batch;
     hf_error *err;
@@ -197,8 +197,8 @@ static unsigned group_commit_sleep(member *me, int64_t until_us)
     at.tv_sec += us / 1000000;
     at.tv_nsec = us % 1000000 * 1000;
     do
-        code = until_us == 0 ? sem_wait(&me->moved)
-                             : sem_clockwait(&me->moved, CLOCK_MONOTONIC, &at);
+        code =
+            until_us == 0 ? sem_wait(&me->moved) : sem_clockwait(&me->moved, CLOCK_MONOTONIC, &at);
     while (code != 0 && errno == EINTR);
     return code == 0;
 }
@@ -226,8 +226,8 @@ static void group_commit_wait_in_line(hf_group_commit *all, member *me)
         group_commit_pass_on(all); /* it was the last that was waited for */
     while (atomic_load(&me->place) != LEADS) {
         bool first = !me->taken && TAILQ_FIRST(&all->queue) == me;
-        bool gathers = first && group_commit_gathers(all, all->waiting) &&
-                       all->under_way < all->rule.at_once;
+        bool gathers =
+            first && group_commit_gathers(all, all->waiting) && all->under_way < all->rule.at_once;
         int64_t until_us = all->rule.in_turn || me->taken ? 0
                            : gathers                      ? all->gather_until_us
                                                           : long_us;
