@@ -1,61 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* The last ends of a session: a short text, searched and written line by line. */
+/* The last ends of a session: a short text, searched and written piece by piece. */
 #include "lock/ends.h"
 
 #include "base/hash.h"
 
-#include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { ENDS_HASH = 18 /* "\tHASH\n", behind the fence */ };
+enum { ENDS_FENCE = 8, ENDS_HASH = HF_ENDS_SIZE - ENDS_FENCE };
 
-static uint64_t ends_hash(const hf_end *end)
+/* The lowest digits of a number, the highest of them first. */
+static void ends_write_digits(uint64_t number, char *out, size_t count)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+    for (; count > 0; number /= 64)
+        out[--count] = digits[number % 64];
+}
+
+static void ends_write(const hf_end *end, char out[HF_ENDS_SIZE])
 {
     uint64_t hash = hf_hash_bytes(0, end->request.at, end->request.size);
     hash = hf_hash_bytes(hash, end->type.at, end->type.size);
-    return hf_hash_bytes(hash, end->id.at, end->id.size);
+    hash = hf_hash_bytes(hash, end->id.at, end->id.size);
+    ends_write_digits((uint64_t)end->fence, out, ENDS_FENCE);
+    ends_write_digits(hash, out + ENDS_FENCE, ENDS_HASH);
 }
 
-static void ends_write_hash(const hf_end *end, char out[ENDS_HASH + 1])
-{
-    uint64_t hash = htobe64(ends_hash(end));
-    out[0] = '\t';
-    hf_hex(&hash, sizeof hash, out + 1);
-    memcpy(out + ENDS_HASH - 1, "\n", 2);
-}
-
-/* Writes its line and a NUL; how long the line is. */
-static size_t ends_write(const hf_end *end, char out[HF_ENDS_LINE + 1])
-{
-    char digits[HF_NUMBER_MAX], *last = digits + sizeof digits;
-    const char *first = hf_number_print(end->fence, last);
-    size_t size = (size_t)(last - first);
-    memcpy(out, first, size);
-    ends_write_hash(end, out + size);
-    return size + ENDS_HASH;
-}
-
-/* How long the line is that the text begins with. */
-static size_t ends_line(hf_slice text)
-{
-    const char *at = memchr(text.at, '\n', text.size);
-    return at == NULL ? text.size : (size_t)(at - text.at) + 1;
-}
-
-/* The hash is looked for first: it is hardly ever there. */
 static bool ends_text_has(hf_slice text, const hf_end *end)
 {
-    char hash[ENDS_HASH + 1];
-    ends_write_hash(end, hash);
-    if (text.size == 0 || memmem(text.at, text.size, hash, ENDS_HASH) == NULL)
-        return false;
-    for (size_t size; text.size > 0; text = (hf_slice){text.at + size, text.size - size}) {
-        size = ends_line(text);
-        if (memmem(text.at, size, hash, ENDS_HASH) != NULL &&
-            (end->fence == 0 || strtoll(text.at, NULL, 10) == end->fence))
+    char wanted[HF_ENDS_SIZE];
+    size_t skipped = end->fence == 0 ? ENDS_FENCE : 0;
+    ends_write(end, wanted);
+    for (size_t at = 0; at + HF_ENDS_SIZE <= text.size; at += HF_ENDS_SIZE)
+        if (memcmp(text.at + at + skipped, wanted + skipped, HF_ENDS_SIZE - skipped) == 0)
             return true;
-    }
     return false;
 }
 
@@ -80,31 +57,18 @@ bool hf_ends_add(hf_arena *arena, hf_ends *ends, const hf_end *end)
     return true;
 }
 
-/* The first lines of the text, at most so many. */
-static hf_slice ends_first(hf_slice ends, size_t lines)
-{
-    hf_slice rest = ends;
-    for (size_t i = 0, size; i < lines && rest.size > 0; i++) {
-        size = ends_line(rest);
-        rest = (hf_slice){rest.at + size, rest.size - size};
-    }
-    return (hf_slice){ends.at, ends.size - rest.size};
-}
-
 bool hf_ends_write(hf_arena *arena, hf_ends *ends)
 {
     size_t count = ends->count < HF_ENDS_MAX ? ends->count : HF_ENDS_MAX;
-    hf_slice older = ends_first(ends->text, HF_ENDS_MAX - count);
-    size_t size = 0;
-    char *text = hf_arena_alloc(arena, count * HF_ENDS_LINE + 1 + older.size);
+    size_t added = count * HF_ENDS_SIZE, older = HF_ENDS_TEXT_MAX - added;
+    older = ends->text.size < older ? ends->text.size : older;
+    char *text = hf_arena_alloc(arena, added + older + 1);
     if (text == NULL)
         return false;
-    for (size_t i = 1; i <= count; i++) {
-        const hf_end *end = &ends->added[(ends->count - i) % HF_ENDS_MAX];
-        size += ends_write(end, text + size);
-    }
-    if (older.size > 0)
-        memcpy(text + size, older.at, older.size);
-    ends->text = (hf_slice){text, size + older.size};
+    for (size_t i = 0; i < count; i++)
+        ends_write(&ends->added[(ends->count - 1 - i) % HF_ENDS_MAX], text + i * HF_ENDS_SIZE);
+    if (older > 0)
+        memcpy(text + added, ends->text.at, older);
+    ends->text = (hf_slice){text, added + older};
     return true;
 }

@@ -2,10 +2,12 @@
 /* The last ends that a session asked for with a request id, kept in its row by stores that drop the
  * row of a free resource: so that asking again finds what was done, and ends no newer hold.
  *
- * They are text, newest first, a line each: FENCE tab HASH. HASH is 16 hexadecimal digits, of the
- * request id (with a space and its scope where the op has one), the type and the id; the last two
- * are empty for release-all. Hashes keep the row so short that it fits into its page, whatever the
- * names. A client that makes two of its own request ids collide harms only itself. */
+ * They are text, newest first, HF_ENDS_SIZE characters each: the fence (its lowest 48 bits) and a
+ * hash of 60 bits, both in digits of base 64. The hash is of the request id (with a space and its
+ * scope where the op has one), the type and the id; the last two are empty for release-all. They
+ * are so short because every release writes them: the less the rows of sessions take, the fewer
+ * pages a batch changes. A client that makes two of its own request ids collide harms only
+ * itself. */
 #ifndef HF_LOCK_ENDS_H
 #define HF_LOCK_ENDS_H
 
@@ -17,8 +19,8 @@
 
 enum {
     HF_ENDS_MAX = 16,
-    HF_ENDS_LINE = HF_NUMBER_MAX + 18, /* the longest */
-    HF_ENDS_TEXT_MAX = HF_ENDS_MAX * HF_ENDS_LINE,
+    HF_ENDS_SIZE = 18,
+    HF_ENDS_TEXT_MAX = HF_ENDS_MAX * HF_ENDS_SIZE,
 };
 
 typedef struct hf_end {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The store on Redis: rows as text. Fields end in a tab; a resource has a line for itself and one
- * for each lock, each request and each forced release that is remembered, so that redis-cli shows
- * what is there. A number that is 0 is an empty field. */
+ * for each lock and each request, so that redis-cli shows what is there. A number that is 0 is an
+ * empty field. */
 #include "store/redis.h"
 
 #include <string.h>
@@ -253,7 +253,7 @@ static bool redis_rows_read_line(hf_rows *rows, hf_resource_row *row, hf_slice l
     return request != NULL && redis_text_read(REDIS_TEXT_REQUEST, request, &left) && left.size == 0;
 }
 
-/* "E", its fields, a newline, and the lines of lock/ends.h. They are the last of the value. */
+/* "E", its fields, a newline, and the text of lock/ends.h; the last of the value. */
 static bool redis_rows_read_end(hf_resource_row *row, hf_slice left)
 {
     left = (hf_slice){left.at + 2, left.size < 2 ? 0 : left.size - 2};
