@@ -13,12 +13,18 @@
 
 #define ROOM 131071 /* the most that a call of the unix VFS writes */
 
+/* G5. Below this stays a log that is not to take room (SQLITE_SHORT_LOG), and that of a program
+ * which makes a change or two. */
+#define AHEAD_FROM (5 << 20)
+#define AHEAD      (512 << 10)
+
 typedef struct gatherer {
     sqlite3_io_methods methods; /* first: a file's pMethods leads here */
     const sqlite3_io_methods *below;
     bool on;
     int size; /* gathered, and where it belongs */
     sqlite3_int64 at;
+    sqlite3_int64 end; /* G5: the file is about that long; it may be shorter, when it was cut */
     unsigned char bytes[ROOM];
 } gatherer;
 
@@ -27,12 +33,30 @@ static gatherer *sqlite_log_of(sqlite3_file *file)
     return (gatherer *)file->pMethods;
 }
 
+/* G5. If the disk is full, that is for the next write to find out. */
+static void sqlite_log_go_ahead(sqlite3_file *file, sqlite3_int64 to)
+{
+    static const unsigned char zeros[64 << 10];
+    gatherer *g = sqlite_log_of(file);
+    if (to < AHEAD_FROM || to < g->end || g->below->xFileSize(file, &g->end) != SQLITE_OK ||
+        to < g->end)
+        return;
+    for (g->end = to; g->end < to + AHEAD; g->end += (sqlite3_int64)sizeof zeros)
+        if (g->below->xWrite(file, zeros, sizeof zeros, g->end) != SQLITE_OK)
+            return;
+}
+
 static int write_gathered(sqlite3_file *file)
 {
     gatherer *g = sqlite_log_of(file);
     int size = g->size;
     g->size = 0;
-    return size == 0 ? SQLITE_OK : g->below->xWrite(file, g->bytes, size, g->at);
+    if (size == 0)
+        return SQLITE_OK;
+    int code = g->below->xWrite(file, g->bytes, size, g->at);
+    if (code == SQLITE_OK)
+        sqlite_log_go_ahead(file, g->at + size);
+    return code;
 }
 
 static int write_log(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)

@@ -13,7 +13,11 @@
  *   G3  Whatever can't be gathered is written at once, as if this file were not there.
  *   G4  Nothing that was gathered outlives its transaction: pages are written in the commit only,
  *       never before (cache_spill is off), and a commit ends by its sync or by the write that
- *       failed. What a rolled back transaction left would be written over what others commit. */
+ *       failed. What a rolled back transaction left would be written over what others commit.
+ *   G5  A sync takes twice as long when the file has grown, since its length must reach the disk
+ *       too. So a log of some size grows by half a megabyte of zeros at a time. SQLite reads a log
+ *       up to the first page without the log's own numbers; a writer's last page is the last that
+ *       counts, so nothing stands behind it. */
 #ifndef HF_DB_SQLITE_LOG_H
 #define HF_DB_SQLITE_LOG_H
 

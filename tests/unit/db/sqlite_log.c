@@ -260,6 +260,39 @@ static void without_a_log_nothing_is_gathered(void **state)
     shim_reset();
 }
 
+static int64_t sqlite_log_size(const desk *d)
+{
+    char path[HF_URL_MAX + 8];
+    struct stat file;
+    snprintf(path, sizeof path, "%s-wal", d->path);
+    expect_int(stat(path, &file), 0);
+    return file.st_size;
+}
+
+/* G5: the file of a long log seldom grows, and what stands behind its last page is none. */
+static void a_long_log_grows_by_half_a_megabyte_at_a_time(void **state)
+{
+    (void)state;
+    enum { FRAME = 4096 + 24, LITTLE = 400, MUCH = 1300, MORE = 200 };
+    desk *d = sit_down(true);
+    insert(d->db, LITTLE);
+    expect_true(sqlite_log_size(d) < (LITTLE + 20) * FRAME);
+    insert(d->db, MUCH);
+    int64_t size = sqlite_log_size(d);
+    int grown = 0;
+    for (int i = 1; i <= MORE; i++) {
+        insert(d->db, 1);
+        grown += sqlite_log_size(d) != size;
+        size = sqlite_log_size(d);
+        if (i % 50 == 0)
+            expect_int(rows_left(d), LITTLE + MUCH + i);
+    }
+    printf("# a long log has grown %d times in %d commits\n", grown, MORE);
+    expect_true(grown >= 1 && grown <= MORE / 20);
+    expect_int(sqlite_log_ask(d->other, "SELECT count(*) FROM row"), LITTLE + MUCH + MORE);
+    stand_up(d);
+}
+
 int main(void)
 {
     if (!shim_register())
@@ -272,6 +305,7 @@ int main(void)
         cmocka_unit_test(what_was_rolled_back_is_not_written_over_what_others_commit),
         cmocka_unit_test(a_write_that_fails_is_told_as_such_and_nothing_of_it_stays),
         cmocka_unit_test(without_a_log_nothing_is_gathered),
+        cmocka_unit_test(a_long_log_grows_by_half_a_megabyte_at_a_time),
     };
     return cmocka_run_group_tests_name("gathering the writes to the log", tests, NULL, NULL);
 }
