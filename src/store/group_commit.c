@@ -225,9 +225,13 @@ static void group_commit_wait_in_line(hf_group_commit *all, member *me)
     if (all->rule.gathers && !group_commit_gathers(all, all->waiting))
         group_commit_pass_on(all); /* it was the last that was waited for */
     while (atomic_load(&me->place) != LEADS) {
-        bool first = !me->taken && TAILQ_FIRST(&all->queue) == me;
-        bool gathers =
-            first && group_commit_gathers(all, all->waiting) && all->under_way < all->rule.at_once;
+        bool idle = all->rule.gathers && all->under_way < all->rule.at_once && !me->taken &&
+                    TAILQ_FIRST(&all->queue) == me;
+        bool gathers = idle && group_commit_gathers(all, all->waiting);
+        if (idle && !gathers)
+            group_commit_pass_on(all);
+        if (atomic_load(&me->place) == LEADS)
+            break;
         int64_t until_us = all->rule.in_turn || me->taken ? 0
                            : gathers                      ? all->gather_until_us
                                                           : long_us;
@@ -238,8 +242,6 @@ static void group_commit_wait_in_line(hf_group_commit *all, member *me)
         pthread_mutex_lock(&all->mutex);
         if (atomic_load(&me->place) != WAITS || me->taken)
             continue;
-        if (gathers)
-            group_commit_pass_on(all);
         if (all->rule.in_turn || hf_seam.boot_us() < long_us)
             continue;
         if (atomic_load(&me->place) == WAITS && TAILQ_FIRST(&all->queue) == me) {

@@ -520,15 +520,22 @@ static void what_names_a_resource_under_way_waits_though_there_is_a_place(void *
 static int64_t (*plain_boot_us)(void);
 static _Atomic int64_t passed_us; /* in the eyes of a group */
 
+static _Atomic int64_t jump_us; /* that pass after so many more looks at the clock */
+static _Atomic int looks_left;
+
 static int64_t later_boot_us(void)
 {
-    return plain_boot_us() + passed_us;
+    int64_t now_us = plain_boot_us() + passed_us;
+    if (looks_left > 0 && --looks_left == 0)
+        passed_us += jump_us;
+    return now_us;
 }
 
 enum { GATHERED = 4 };
 
-/* One is inside, the others wait; then the first comes back, after so long. */
-static hf_group_commit *come_back_after(caller *callers, int64_t took_us)
+/* One is inside, the others wait; then the first comes back, after so long. looks: jump_us pass
+ * after so many more looks at the clock. */
+static hf_group_commit *come_back_after(caller *callers, int64_t took_us, int looks)
 {
     hf_group_commit *all =
         open_by((hf_group_commit_rule){.at_once = 1, .long_us = NEVER_US, .gathers = true});
@@ -542,6 +549,7 @@ static hf_group_commit *come_back_after(caller *callers, int64_t took_us)
     for (size_t i = 1; i < GATHERED; i++)
         line_up(&callers[i], i);
     passed_us += took_us;
+    looks_left = looks;
     shut(false);
     group_commit_finish(&callers[0], HF_OK);
     return all;
@@ -557,7 +565,7 @@ static void who_has_come_back_is_waited_for(void **state)
 {
     (void)state;
     caller callers[GATHERED] = {0};
-    hf_group_commit *all = come_back_after(callers, NEVER_US / 2);
+    hf_group_commit *all = come_back_after(callers, NEVER_US / 2, 0);
     expect_int(hf_group_commit_waiting(all), GATHERED - 1);
     group_commit_fill(&callers[0], all, 0, 1, "free");
     group_commit_begin(&callers[0]);
@@ -572,7 +580,7 @@ static void who_does_not_come_is_waited_for_a_third_of_the_time(void **state)
 {
     (void)state;
     caller callers[GATHERED] = {0};
-    hf_group_commit *all = come_back_after(callers, 3 * SOON_US);
+    hf_group_commit *all = come_back_after(callers, 3 * SOON_US, 0);
     for (int i = 1; i < GATHERED; i++)
         group_commit_finish(&callers[i], HF_OK);
     expect_int(desk.batches, 2);
@@ -593,6 +601,21 @@ static void who_does_not_come_is_waited_for_a_third_of_the_time(void **state)
         group_commit_finish(&callers[0], HF_OK);
     }
     expect_int(desk.batches, 5);
+    end_gathering(all);
+}
+
+/* Whoever is first in the queue is told that others are waited for, and by the time it looks that is
+ * over: then it goes, and doesn't wait for someone to come. */
+static void who_hears_too_late_that_others_are_waited_for_goes_at_once(void **state)
+{
+    (void)state;
+    caller callers[GATHERED] = {0};
+    jump_us = 2 * SOON_US;
+    hf_group_commit *all = come_back_after(callers, 3 * SOON_US, 2);
+    for (int i = 1; i < GATHERED; i++)
+        group_commit_finish(&callers[i], HF_OK);
+    expect_int(desk.batches, 2);
+    expect_int(desk.ops[1], GATHERED - 1);
     end_gathering(all);
 }
 
@@ -741,6 +764,7 @@ int main(void)
         cmocka_unit_test(an_answer_there_is_no_memory_for_is_unsure),
         cmocka_unit_test(who_has_come_back_is_waited_for),
         cmocka_unit_test(who_does_not_come_is_waited_for_a_third_of_the_time),
+        cmocka_unit_test(who_hears_too_late_that_others_are_waited_for_goes_at_once),
         cmocka_unit_test(a_crowd_comes_and_goes),
         cmocka_unit_test(threads_on_one_file_share_their_syncs),
     };
