@@ -160,7 +160,8 @@ static bool apply_was_forced(hf_step *step)
         return hf_asked_before(step);
     hf_ends forced = {.text = resource->ended_request};
     hf_end end = {hf_step_request(step), resource->type, resource->id, step->op->fence};
-    return step->request.size > 0 && hf_ends_have(&forced, &end);
+    return step->request.size > 0 && resource->ended_us + HF_KEEP_US > step->now_us &&
+           hf_ends_have(&forced, &end);
 }
 
 /* Takes the lock row away. Its end is written into the anchor, with the request that asked for it;

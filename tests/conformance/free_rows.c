@@ -125,6 +125,26 @@ static void a_forced_release_asked_again_ends_no_newer_one_after_others(fixture 
     news(w, 1);
 }
 
+/* ... for a day, also where a version keeps the row longer. */
+static void a_forced_release_is_remembered_for_a_day(fixture *w)
+{
+    if (!w->at->drops_free)
+        return;
+    done(w, SAVE, ON("policy", "1"), .user = "alice", .absent = true);
+    for (int round = 0; round < 2; round++) {
+        hf_credentials alice = person(w, "alice", NULL);
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+        news_skip(w);
+        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why",
+             .request_id = "f");
+        news(w, 1);
+        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why",
+             .request_id = "f");
+        news(w, 0);
+        clock_set(w, w->now_us + HF_KEEP_US);
+    }
+}
+
 /* The last ends of a session are remembered, and no more; a run is one of them. */
 static void a_session_remembers_its_last_ends(fixture *w)
 {
@@ -398,6 +418,7 @@ static void a_beat_with_many_locks_counts_them(fixture *w)
 static const suite_test free_rows_tests[] = {
     TEST(whatever_ended_a_hold_asked_again_ends_no_newer_one),
     TEST(a_forced_release_asked_again_ends_no_newer_one_after_others),
+    TEST(a_forced_release_is_remembered_for_a_day),
     TEST(a_session_remembers_its_last_ends),
     TEST(a_run_that_was_undone_is_not_remembered),
     TEST(a_beat_with_many_locks_counts_them),
