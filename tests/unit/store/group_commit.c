@@ -604,8 +604,8 @@ static void who_does_not_come_is_waited_for_a_third_of_the_time(void **state)
     end_gathering(all);
 }
 
-/* Whoever is first in the queue is told that others are waited for, and by the time it looks that is
- * over: then it goes, and doesn't wait for someone to come. */
+/* Whoever is first in the queue is told that others are waited for, and by the time it looks that
+ * is over: then it goes, and doesn't wait for someone to come. */
 static void who_hears_too_late_that_others_are_waited_for_goes_at_once(void **state)
 {
     (void)state;
