@@ -68,7 +68,7 @@ async function exclusiveWrite() {
   const bob = await visit("bob", "policy/1");
   check(await sees(bob, "refused", "Alice Chen is editing this"), "Bob is told who has it");
   const told = await shown(bob);
-  check(/Since \d+:\d\d, for “renewal”/.test(told) && /at \d+:\d\d if that page goes silent/.test(told), "since when, for what and until when", told);
+  check(/Since (\w+ \d+ \w+, )?\d+:\d\d, for “renewal”/.test(told) && /at (\w+ \d+ \w+, )?\d+:\d\d if that page goes silent/.test(told), "since when, for what and until when", told);
   check(await readOnly(bob), "his form is read-only");
   await looks(bob, "refused, may take over");
   await bob.evaluate(() => document.querySelector("form").requestSubmit());
@@ -321,7 +321,7 @@ async function sleep() {
   await page.fill("[name=notes]", "Typed before the lid was closed.");
   await page.clock.fastForward(3600 * 1000);
   await page.clock.runFor(3000);
-  check(await sees(page, "held", "Welcome back") && /away from \d+:\d\d to \d+:\d\d/.test(await shown(page)),
+  check(await sees(page, "held", "Welcome back") && /away from (\w+ \d+ \w+, )?\d+:\d\d to (\w+ \d+ \w+, )?\d+:\d\d/.test(await shown(page)),
     "after an hour of sleep the page says so, and that the record is still theirs", await shown(page));
   await looks(page, "back from sleep");
   await admin("POST", "/v1/locks/policy/5/force-release", { reason: "gone home", actor: "Dora" });
@@ -562,7 +562,7 @@ async function badges() {
   const john = await server.open("john", { name: "John D." });
   await until(() => asked.some((one) => one.endsWith("/v1/events")));
   await server.ask("PUT", "/v1/locks/policy/150", { session: john, body: {} });
-  check(await until(async () => /^picked by John D\. since \d+:\d\d$/.test(await badge(150))), "a badge shows who has a record", await badge(150));
+  check(await until(async () => /^picked by John D\. since (\w+ \d+ \w+, )?\d+:\d\d$/.test(await badge(150))), "a badge shows who has a record", await badge(150));
   await looks(page, "badges");
   const count = (path) => asked.filter((one) => one.endsWith(path)).length;
   check(count("/holdfast/session") === 1 && count("/v1/events") <= 3 && count("/v1/locks/lookup") <= 4, "two hundred badges ask as one does", asked);
