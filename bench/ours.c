@@ -109,6 +109,18 @@ void ours_release(ours *o, const hf_credentials *session, size_t count)
     ours_execute(o);
 }
 
+void ours_keep(ours *o, size_t first, size_t count)
+{
+    static char ids[BENCH_BATCH_MAX][BENCH_ID_SIZE];
+    for (size_t i = 0; i < count; i++) {
+        bench_name((uint32_t)(first + i), ids[i]);
+        o->picks[i].id = ids[i];
+        bench_picker_request(o->picker, o->picks[i].request);
+    }
+    ours_acquire(o, &o->session, count);
+    o->held = count;
+}
+
 /* Saves the first `count` picks in one batch. */
 static void ours_save(ours *o, size_t count, bool first)
 {
@@ -205,4 +217,22 @@ double ours_saves(void *context, double seconds)
         end = bench_now();
     } while (end - start < seconds && !bench_stopped());
     return (double)saves / (end - start);
+}
+
+double ours_beats(void *context, double seconds)
+{
+    ours *o = context;
+    size_t beats = 0;
+    double start = bench_now();
+    double end;
+    do {
+        hf_batch_clear(o->batch);
+        hf_batch_add(o->batch, HF_OP_BEAT)->session = &o->session;
+        ours_execute(o);
+        if (hf_batch_op(o->batch, 0)->answer.locks_count != o->held)
+            bench_die("a beat lost locks");
+        beats++;
+        end = bench_now();
+    } while (end - start < seconds && !bench_stopped());
+    return (double)beats / (end - start);
 }

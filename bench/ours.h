@@ -17,6 +17,7 @@ typedef struct ours {
     bench_picker *picker;
     size_t batch_size; /* ops in a batch */
     bool linked;       /* saves of a batch are one set */
+    size_t held;       /* locks of the session; ours_keep */
     bench_pick picks[BENCH_BATCH_MAX];
 } ours;
 
@@ -41,6 +42,9 @@ void ours_visit_all(ours *o);
 /* Has sessions of 10,000 locks each hold the first `count` names. */
 void ours_hold(ours *o, size_t count);
 
+/* Has the session hold `count` names, from `first` on: at most a batch of them. */
+void ours_keep(ours *o, size_t first, size_t count);
+
 /* Saves all working names for the first time. */
 void ours_save_all(ours *o);
 
@@ -48,6 +52,8 @@ void ours_save_all(ours *o);
  * saved before. */
 double ours_pairs(void *context, double seconds);
 double ours_saves(void *context, double seconds);
+/* The same: beats of a session after ours_keep. */
+double ours_beats(void *context, double seconds);
 
 /* Runs the batch and insists on HF_OK for it and for every op. */
 void ours_execute(ours *o);

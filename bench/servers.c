@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* PostgreSQL and MariaDB: acquire-and-release pairs with one client and with many, beside what a
  * good programmer would write by hand over the same rows, and beside one row inserted and deleted;
- * how much batches gain; whether a million locks make it dearer. Each side has tables of its own,
- * all on the same server. */
+ * how much batches gain; what a beat of many locks costs; whether a million locks make it dearer.
+ * Each side has tables of its own, all on the same server. */
 #include "servers.h"
 
 #include "clients.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLIENTS = 32, BATCH = 256, FEW = 1000, MANY = 1000000, MANY_QUICK = 50000 };
+enum { CLIENTS = 32, BATCH = 256, FEW = 1000, MANY = 1000000, MANY_QUICK = 50000, BEAT_LOCKS = 1000 };
 
 bool bench_server_wants(const bench_server *server, const char *name, bench_figure *figure)
 {
@@ -261,6 +261,30 @@ static void bench_server_scale(const bench_server *server)
     bench_space_close(&few);
 }
 
+/* ---- beats ---- */
+
+static void bench_server_beats(const bench_server *server)
+{
+    bench_figure figure = {.unit = "us/beat",
+                           .against = "a session with 1 lock",
+                           .judge = BENCH_RATIO_AT_MOST,
+                           .target = 5};
+    bench_space space;
+    if (!bench_server_wants(server, "beat/1000-locks", &figure))
+        return;
+    bench_space_open(server, "bench_beats", 0, &space);
+    ours *one = ours_on(server->b, space.ours->store), *many = space.ours;
+    ours_keep(one, 0, 1);
+    ours_keep(many, 1, BEAT_LOCKS);
+    bench_side sides[] = {{ours_beats, many}, {ours_beats, one}};
+    bench_series rate[2];
+    bench_interleave(server->b, sides, 2, rate);
+    bench_series cost[2] = {bench_cost_us(&rate[0]), bench_cost_us(&rate[1])};
+    bench_report(server->b, &figure, &cost[0], &cost[1]);
+    ours_close(one);
+    bench_space_close(&space);
+}
+
 /* ---- all of it ---- */
 
 static void measure_server(bench *b, const hand_kind *kind, const char *name, const char *url)
@@ -278,6 +302,7 @@ static void measure_server(bench *b, const hand_kind *kind, const char *name, co
     bench_server server = {b, kind, url};
     bench_trips(&server);
     bench_contest(&server);
+    bench_server_beats(&server);
     bench_server_scale(&server);
 }
 

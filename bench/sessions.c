@@ -15,20 +15,7 @@ enum { MANY_LOCKS = 1000, LOOKUP = 256 };
 typedef struct pair {
     ours *ours;
     bare *bare;
-    hf_credentials holder;
-    uint32_t held;
 } pair;
-
-static void sessions_hold(pair *p, uint32_t count)
-{
-    static char ids[BENCH_BATCH_MAX][BENCH_ID_SIZE];
-    for (uint32_t i = 0; i < count; i++) {
-        bench_name(i, ids[i]);
-        p->ours->picks[i].id = ids[i];
-        bench_picker_request(p->ours->picker, p->ours->picks[i].request);
-    }
-    ours_acquire(p->ours, &p->holder, count);
-}
 
 static void open_pair(const bench *b, const char *name, uint32_t held, pair *out)
 {
@@ -39,43 +26,25 @@ static void open_pair(const bench *b, const char *name, uint32_t held, pair *out
     snprintf(copy, sizeof copy, "%s/%s-bare.db", b->dir, name);
     snprintf(url, sizeof url, "sqlite:%s", path);
     out->ours = ours_open(b, url);
-    ours_session(out->ours, &out->holder);
-    sessions_hold(out, held);
+    ours_keep(out->ours, 0, held);
+    hf_credentials holder = out->ours->session;
     ours_close(out->ours);
     bare_copy(path, copy);
-    out->bare = bare_open(b, copy, out->holder.id);
+    out->bare = bare_open(b, copy, holder.id);
     bare_held(out->bare, held);
-    out->held = held;
     out->ours = ours_open(b, url);
+    out->ours->session = holder;
+    out->ours->held = held;
 }
 
 static void close_pair(pair *p)
 {
     ours_close(p->ours);
     bare_close(p->bare);
-    hf_credentials_clear(&p->holder);
 }
 
-static double our_beats(void *context, double seconds)
-{
-    pair *p = context;
-    size_t beats = 0;
-    double start = bench_now();
-    double end;
-    do {
-        hf_batch_clear(p->ours->batch);
-        hf_batch_add(p->ours->batch, HF_OP_BEAT)->session = &p->holder;
-        ours_execute(p->ours);
-        if (hf_batch_op(p->ours->batch, 0)->answer.locks_count != p->held)
-            bench_die("a beat lost locks");
-        beats++;
-        end = bench_now();
-    } while (end - start < seconds && !bench_stopped());
-    return (double)beats / (end - start);
-}
-
-/* What a beat costs, and what a thousand locks add to it: it reads them, to tell what was lost and
- * who waits. */
+/* What a beat costs, and what a thousand locks add to it: they are counted, and it tells what was
+ * lost and who waits. */
 void bench_beats(bench *b)
 {
     if (!bench_wants(b, "beat/"))
@@ -84,7 +53,8 @@ void bench_beats(bench *b)
     pair many;
     open_pair(b, "beat-one", 1, &one);
     open_pair(b, "beat-many", MANY_LOCKS, &many);
-    bench_side sides[] = {{our_beats, &one}, {bare_beats, one.bare}, {our_beats, &many}};
+    bench_side sides[] = {
+        {ours_beats, one.ours}, {bare_beats, one.bare}, {ours_beats, many.ours}};
     bench_series series[3];
     bench_interleave(b, sides, 3, series);
     bench_figure figure = {
@@ -113,8 +83,8 @@ static double our_reads(pair *p, hf_op_kind kind, double seconds)
         hf_batch_clear(p->ours->batch);
         for (size_t i = 0; i < p->ours->batch_size; i++) {
             hf_op *op = hf_batch_add(p->ours->batch, kind);
-            bench_name(bench_picker_below(p->ours->picker, p->held), ids[i]);
-            op->session = kind == HF_OP_HOLDS ? &p->holder : NULL;
+            bench_name(bench_picker_below(p->ours->picker, p->ours->held), ids[i]);
+            op->session = kind == HF_OP_HOLDS ? &p->ours->session : NULL;
             op->type = BENCH_TYPE;
             op->id = ids[i];
         }

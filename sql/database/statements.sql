@@ -329,6 +329,24 @@ SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
 -- mysql:
 {now}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) ORDER BY type, id LIMIT $2 LOCK IN SHARE MODE
+-- Of sessions that only beat: the locks that may be over or asked for, and how many there are in all, in a row without a name.
+-- name: beat_locks
+-- postgres:
+SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session
+  FROM (SELECT * FROM {ns}.lock WHERE session = ANY ($1) OFFSET 0) l
+ WHERE l.ends_us IS NOT NULL
+    OR (EXISTS (SELECT FROM {ns}.request) AND EXISTS (SELECT FROM {ns}.request WHERE type = l.type AND id = l.id OFFSET 0))
+UNION ALL
+SELECT {none}, {none}, {none}, count(*), NULL, NULL, {none}, {none}, session
+  FROM (SELECT session FROM {ns}.lock WHERE session = ANY ($1) OFFSET 0) n GROUP BY session
+-- mysql:
+{calm}SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session
+  FROM {ns}_lock l FORCE INDEX (lock_by_session)
+ WHERE $1(l.session) AND (l.ends_us IS NOT NULL
+    OR (EXISTS (SELECT 1 FROM {ns}_request) AND EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = l.type AND q.id = l.id)))
+UNION ALL
+SELECT NULL, NULL, NULL, COUNT(*), NULL, NULL, NULL, NULL, session
+  FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) GROUP BY session
 -- name: snapshot
 -- postgres:
 SELECT 1 WHERE current_setting('transaction_isolation') IN ('repeatable read', 'serializable')

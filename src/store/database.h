@@ -215,6 +215,7 @@ typedef enum database_need {
     NEED_ROW,
     NEED_ROW_LOCK,
     NEED_LOCKS,
+    NEED_LOCKS_COUNTED,
     NEED_ANCHORS,
     NEED_REQUESTS,
     NEED_LOST

@@ -239,6 +239,7 @@ static void database_load_queue_rows(database_work *work, const hf_list *resourc
     database_queue(work, SQL_DO_OPENS, database_list_opens(work));
     database_queue(work, database_load_session_locks(work),
                    database_list_sessions(work, NEED_LOCKS));
+    database_queue(work, SQL_DO_BEAT_LOCKS, database_list_sessions(work, NEED_LOCKS_COUNTED));
     database_queue(work, SQL_DO_SESSION_REQUESTS, database_list_sessions(work, NEED_REQUESTS));
     database_queue(work, SQL_DO_LOST_OF, database_list_sessions(work, NEED_LOST));
     if (work->reads && !work->nested)
@@ -384,6 +385,15 @@ static void database_load_spread_busy(hf_rows *rows)
             row->anchors_busy |= lock->resource->busy;
 }
 
+/* All locks of a session that beats were counted; those that are over are among the loaded ones. */
+static void database_load_count_live(database_work *work)
+{
+    for (hf_session_row *row = work->conn->rows.sessions; row != NULL; row = row->next)
+        for (hf_lock_row *lock = row->counts_locks ? row->locks : NULL; lock != NULL;
+             lock = lock->session_next)
+            row->live_locks -= lock->ends_us != 0 && lock->ends_us <= work->now_us;
+}
+
 void database_expect_time(database_work *work)
 {
     sql_conn *conn = work->conn;
@@ -406,6 +416,7 @@ static void database_load_load(database_work *work)
     database_load_queue_rows(work, resources);
     database_send(work);
     database_expect_time(work);
+    database_load_count_live(work);
     if (work->lookup == LOOKUP_QUICK && database_load_resource_of(work, resources, 0)->busy) {
         work->lookup = LOOKUP_MISSED;
         return;
@@ -445,6 +456,8 @@ bool database_load(database_work *work, hf_error *err)
         work->lookup = LOOKUP_ANY;
     work->now_us = 0;
     database_load_forget_answers(&work->part);
+    /* What an application's snapshot does not show can't be counted. */
+    conn->rows.counts_beats = !work->nested;
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
         return false;
     database_load_load(work);

@@ -70,6 +70,8 @@ static bool database_pipeline_needs(const hf_session_row *row, database_need nee
         return row->writes && !row->locked;
     case NEED_LOCKS:
         return row->wants_locks;
+    case NEED_LOCKS_COUNTED:
+        return row->counts_locks;
     case NEED_ANCHORS:
         return row->wants_locks && row->wants_anchors;
     case NEED_REQUESTS:

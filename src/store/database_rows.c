@@ -267,6 +267,16 @@ static void database_rows_read_session_lock(database_work *work, hf_stmt *stmt, 
     database_rows_fill_lock(work, resource, session, stmt, at + 2);
 }
 
+/* One of the locks that a beat tells of, or how many there are. */
+static void database_rows_read_beat_lock(database_work *work, hf_stmt *stmt, int at)
+{
+    hf_session_row *session = database_rows_session_named(work, stmt, at + 8);
+    if (hf_stmt_column_text(stmt, at).size > 0)
+        database_rows_read_session_lock(work, stmt, at);
+    else if (session != NULL)
+        session->live_locks = (size_t)hf_stmt_column_int(stmt, at + 3);
+}
+
 static void database_rows_read_request(database_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *resource = database_rows_resource_at(work, stmt, at);
@@ -442,6 +452,7 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_REQUESTS] = database_rows_read_request,
     [SQL_DO_SESSION_LOCKS] = database_rows_read_session_lock,
     [SQL_DO_SESSION_LOCKS_NOW] = database_rows_read_session_lock,
+    [SQL_DO_BEAT_LOCKS] = database_rows_read_beat_lock,
     [SQL_DO_SNAPSHOT] = database_rows_read_snapshot,
     [SQL_DO_TYPES_HOLD] = database_rows_read_types_own,
     [SQL_DO_TYPES_OWN] = database_rows_read_types_own,
