@@ -11,7 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLIENTS = 32, BATCH = 256, FEW = 1000, MANY = 1000000, MANY_QUICK = 50000, BEAT_LOCKS = 1000 };
+enum {
+    CLIENTS = 32,
+    BATCH = 256,
+    FEW = 1000,
+    MANY = 1000000,
+    MANY_QUICK = 50000,
+    BEAT_LOCKS = 1000
+};
 
 bool bench_server_wants(const bench_server *server, const char *name, bench_figure *figure)
 {
