@@ -237,8 +237,9 @@ HF_API HF_MUST_USE hf_status hf_unit_check(hf_unit *unit, hf_report **out, hf_er
 /* Saves all of it, or nothing. HF_STALE: others were faster, and *out (may be NULL) says what, who,
  * when, column by column. HF_NOT_HELD: the lock that the policy wants to edit is missing: it should
  * have been hf_unit_edit, or it was lost. HF_RETRY, HF_BUSY: commit again. HF_UNSURE: it is not
- * known whether it was done; commit again, which finds out or stays HF_UNSURE. HF_INVALID: the
- * database refuses a value. After a refusal the unit is as it was; after HF_OK it stands at what
+ * known whether it was done; commit again, which finds out from what stands in the database, or
+ * stays HF_UNSURE; until then the unit can't be changed. Without a column `by`, the very same values
+ * saved by someone else count as this unit's. HF_INVALID: the database refuses a value. After a refusal the unit is as it was; after HF_OK it stands at what
  * was saved, without premises, and the work may go on. */
 HF_API HF_MUST_USE hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_error *err);
 
@@ -249,8 +250,9 @@ HF_API HF_MUST_USE hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_e
 HF_API HF_MUST_USE hf_status hf_unit_merge(hf_unit *unit, hf_report **out, hf_error *err);
 
 /* Opens a unit, lets `work` read and set in it, and commits. On HF_RETRY and HF_BUSY, of either,
- * all of it is done again with a new unit, at most `tries` times (up to 100). Any other status is
- * passed on: HF_STALE is for a person. */
+ * all of it is done again with a new unit; on HF_UNSURE the same unit is committed again, to find
+ * out. At most `tries` times (up to 100) in all. Any other status is passed on: HF_STALE is for a
+ * person. */
 typedef hf_status hf_work(hf_unit *unit, void *context, hf_error *err);
 HF_API HF_MUST_USE hf_status hf_unit_run(hf_tables *tables, const hf_unit_options *options,
                                          hf_work *work, void *context, unsigned tries,

@@ -270,7 +270,7 @@ static hf_status commit_really(rec_work *work, hf_error *err)
     hf_status status = work->writes_count > 0 && commit_is_single(work)
                            ? commit_single(work, err)
                            : commit_transaction(work, err);
-    if (status == HF_UNSURE)
+    if (status == HF_UNSURE && work->writes_count > 0)
         work->unit->unsure = true;
     if (status == HF_OK) {
         commit_finish(work);
@@ -316,7 +316,28 @@ hf_status hf_unit_check(hf_unit *unit, hf_report **out, hf_error *err)
     return rec_commit_call(unit, commit_look, out, err);
 }
 
+hf_status rec_unit_is_sure(const hf_unit *unit, hf_error *err)
+{
+    return !unit->unsure ? HF_OK
+                         : hf_fail(err, HF_UNSURE,
+                                   "It is not known whether this unit's last commit was done; "
+                                   "commit it again first, as it is.");
+}
+
+/* Whatever keeps a commit from finding out what became of the one before. */
+static hf_status commit_still_unsure(hf_status status, hf_error *err)
+{
+    char why[HF_MESSAGE_SIZE] = "";
+    if (status == HF_OK || status == HF_RETRY || status == HF_BUSY || status == HF_UNSURE)
+        return status;
+    if (err != NULL)
+        memcpy(why, err->message, sizeof why);
+    return hf_fail(err, HF_UNSURE,
+                   "It is still not known whether the last commit was done. %.1200s", why);
+}
+
 hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_error *err)
 {
-    return rec_commit_call(unit, commit_really, out, err);
+    hf_status status = rec_commit_call(unit, commit_really, out, err);
+    return unit->unsure ? commit_still_unsure(status, err) : status;
 }

@@ -334,6 +334,8 @@ hf_status rec_check_report(rec_work *work, hf_record *record, hf_error *err);
 /* commit.c: plans a commit, runs that with a connection, and hands the report out. */
 hf_status rec_commit_call(hf_unit *unit, hf_status (*run)(rec_work *work, hf_error *err),
                           hf_report **out, hf_error *err);
+/* HF_UNSURE of a unit that is to be committed again before anything else is made of it. */
+hf_status rec_unit_is_sure(const hf_unit *unit, hf_error *err);
 /* HF_STALE with the first sentence, if there is a conflict. */
 hf_status rec_commit_stale(rec_work *work, hf_error *err);
 

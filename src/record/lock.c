@@ -162,8 +162,25 @@ static void lock_fill(const rec_work *work, hf_op *op, const hf_record *record, 
         op->user = unit->user;
     if (!record->table->stored)
         return;
-    op->version = record->version;
-    op->absent = record->version == 0;
+    op->version = record->coming_version != 0 ? record->coming_version : record->version;
+    op->absent = op->version == 0;
+}
+
+/* A row that was never saved has no version that its removal could name: it is saved first. */
+static hf_status lock_save_unsaved(rec_work *work, hf_record *record, hf_error *err)
+{
+    if (!record->table->stored || record->version != 0 || !(record->removed || record->ends))
+        return HF_OK;
+    hf_status status = lock_begin(work->conn, err);
+    if (status != HF_OK)
+        return status;
+    hf_op *op = hf_batch_add(work->conn->batch, HF_OP_SAVE);
+    lock_fill(work, op, record, false);
+    op->gone = false;
+    status = lock_run_session(work->conn, err);
+    if (status == HF_OK && op->answer.versions_count > 0)
+        record->coming_version = op->answer.versions[0].number;
+    return status;
 }
 
 /* Without a session nobody can hold what the policy wants. */
@@ -171,6 +188,8 @@ static hf_status lock_refuse(const rec_work *work, const hf_record *record, hf_e
 {
     char name[HF_RESOURCE_SIZE];
     rec_record_name(record, name);
+    if (name[0] == '\0') /* it is to be made */
+        hf_slice_copy(name, sizeof name, hf_slice_of(record->table->type));
     return work->unit->session != NULL || !rec_locks_to_edit(record->table)
                ? HF_OK
                : hf_fail(err, HF_NOT_HELD,
@@ -185,13 +204,18 @@ hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
     size_t saves[HF_SET_MAX], count = 0; /* which op of the batch each is */
     hf_op *last = NULL;
     hf_status status = HF_OK;
+    for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next)
+        if (lock_saves(it, added)) {
+            status = lock_refuse(work, it, err);
+            if (status == HF_OK)
+                status = lock_save_unsaved(work, it, err);
+        }
     for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next) {
         if (!lock_saves(it, added))
             continue;
         if (count == HF_SET_MAX)
             return hf_fail(err, HF_TOO_LARGE, "A unit saves %d resources at most.", HF_SET_MAX);
-        status = lock_refuse(work, it, err);
-        if (status == HF_OK && count == 0)
+        if (count == 0)
             status = lock_begin(work->conn, err);
         if (status != HF_OK)
             return status;
@@ -205,8 +229,8 @@ hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
         last->linked = true;
         saved[count++] = it;
     }
-    if (count == 0)
-        return HF_OK;
+    if (status != HF_OK || count == 0)
+        return status;
     last->linked = false;
     status = lock_run_session(work->conn, err);
     for (size_t i = 0; status == HF_OK && i < count; i++) {

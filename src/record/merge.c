@@ -297,5 +297,8 @@ static hf_status merge_run(rec_work *work, hf_error *err)
 
 hf_status hf_unit_merge(hf_unit *unit, hf_report **out, hf_error *err)
 {
-    return rec_commit_call(unit, merge_run, out, err);
+    hf_status status = rec_unit_is_sure(unit, err);
+    if (status != HF_OK && out != NULL)
+        *out = NULL;
+    return status != HF_OK ? status : rec_commit_call(unit, merge_run, out, err);
 }

@@ -152,7 +152,9 @@ hf_status hf_unit_add(hf_unit *unit, const char *name, hf_record *parent, hf_rec
     rec_table *table = rec_table_named(unit->tables, name);
     if (table == NULL)
         return hf_fail(err, HF_INVALID, "There is no table %s here.", name == NULL ? "" : name);
-    hf_status status = unit_parent_ok(unit, table, parent, err);
+    hf_status status = rec_unit_is_sure(unit, err);
+    if (status == HF_OK)
+        status = unit_parent_ok(unit, table, parent, err);
     hf_record *record = status == HF_OK ? rec_record_new(unit, table, err) : NULL;
     if (record == NULL)
         return status == HF_OK ? HF_NO_MEMORY : status;
@@ -176,10 +178,11 @@ hf_status hf_unit_remove(hf_unit *unit, hf_record *record, hf_error *err)
         return hf_fail(err, HF_INVALID, "The record to be removed is not one of this unit.");
     if (record->gone)
         return hf_fail(err, HF_INVALID, "The record was removed before.");
-    for (hf_record *it = unit->first; it != NULL; it = it->next)
+    hf_status status = rec_unit_is_sure(unit, err);
+    for (hf_record *it = unit->first; status == HF_OK && it != NULL; it = it->next)
         if (unit_is_below(it, record))
             it->removed = true;
-    return HF_OK;
+    return status;
 }
 
 /* ---- columns ---- */
@@ -218,8 +221,10 @@ hf_status hf_record_set(hf_record *record, const char *column, hf_field value, h
                        table->columns[at].name, table->name, keeper);
     if (record->gone || record->removed)
         return hf_fail(err, HF_INVALID, "The record is removed and can't be set.");
-    hf_status status = rec_spell(record->unit->tables, table, &table->columns[at], value,
-                                 &record->unit->arena, &spelled, err);
+    hf_status status = rec_unit_is_sure(record->unit, err);
+    if (status == HF_OK)
+        status = rec_spell(record->unit->tables, table, &table->columns[at], value,
+                           &record->unit->arena, &spelled, err);
     if (status != HF_OK)
         return status;
     record->now[at] = spelled;

@@ -269,10 +269,49 @@ static void others_may_make_it_impossible_to_tell(void **state)
         expect(HF_UNSURE, hf_unit_commit(unit, NULL, &s->err), s->err);
         proxy_cut_never(between);
         scene_run(s, "UPDATE {n}_line SET amount = 9, version = version + 1");
-        hf_status status = hf_unit_commit(unit, NULL, &s->err);
-        expect_true(status == HF_UNSURE || status == HF_STALE); /* never told as done */
+        expect(HF_UNSURE, hf_unit_commit(unit, NULL, &s->err), s->err);
         expect_text(scene_value(s, "SELECT amount FROM {n}_line"), "9");
+        proxy_refuse(between, true); /* and out of reach it is no better known */
+        proxy_cut(between);
+        expect(HF_UNSURE, hf_unit_commit(unit, NULL, &s->err), s->err);
+        expect_contains(s->err.message, "It is still not known");
         hf_unit_free(unit);
+        hf_tables_close(through);
+        proxy_stop(between);
+    }
+    scene_close(s);
+}
+
+static hf_status faults_count_up(hf_unit *unit, void *context, hf_error *err)
+{
+    hf_record *line = NULL;
+    hf_status status = hf_unit_find(unit, "line/1,x", &line, err);
+    ++*(int *)context;
+    return status != HF_OK
+               ? status
+               : hf_record_set(line, "amount", HF_NUMBER(hf_record_get(line, "amount")->number + 1),
+                               err);
+}
+
+/* What was cut off is committed again, not done again. */
+static void a_run_finds_out_by_itself(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    char url[HF_URL_MAX];
+    for (int when = PROXY_BEFORE; !s->at->own_file && when <= PROXY_AFTER; when++) {
+        int calls = 0;
+        proxy *between = faults_proxy(s, url);
+        hf_tables *through = faults_open_plain(s, url);
+        faults_rows(s);
+        proxy_cut_at(between, PROXY_UP, "UPDATE", (proxy_when)when);
+        expect(HF_OK,
+               hf_unit_run(through, &(hf_unit_options){.user = "Alice"}, faults_count_up, &calls, 5,
+                           &s->err),
+               s->err);
+        expect_int(calls, 1);
+        expect_int(proxy_sprung(between), 1);
+        expect_text(scene_value(s, "SELECT amount FROM {n}_line"), "2");
         hf_tables_close(through);
         proxy_stop(between);
     }
@@ -350,6 +389,7 @@ int main(void)
         cmocka_unit_test(one_record_is_saved_in_one_round_trip),
         cmocka_unit_test(what_ends_before_the_commit_saves_nothing),
         cmocka_unit_test(others_may_make_it_impossible_to_tell),
+        cmocka_unit_test(a_run_finds_out_by_itself),
         cmocka_unit_test(memory_that_runs_out_saves_nothing),
     };
     return scene_main(tests, sizeof tests / sizeof *tests);

@@ -77,6 +77,28 @@ static void editing_without_the_lock_is_refused(void **state)
     scene_close(s);
 }
 
+/* Its version is stored, and there is none yet. */
+static void what_was_never_saved_can_be_removed(void **state)
+{
+    (void)state;
+    scene *s = locks_open();
+    hf_session *alice = scene_session(s, "alice");
+    hf_unit *unit = scene_unit_of(s, alice);
+    hf_record *record = NULL;
+    expect(HF_OK, hf_unit_edit(unit, "book/1", &record, &s->err), s->err);
+    expect(HF_OK, hf_unit_remove(unit, record, &s->err), s->err);
+    scene_commit(unit);
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_book"), "0");
+    expect(HF_NOT_FOUND, hf_unit_find(unit, "book/1", &record, &s->err), s->err);
+    hf_unit *late = scene_unit_of(s, alice);
+    expect(HF_NOT_FOUND, hf_unit_find(late, "book/1", &record, &s->err), s->err);
+    expect_contains(s->err.message, "book/1 was deleted by alice");
+    hf_unit_free(late);
+    hf_unit_free(unit);
+    locks_end(alice);
+    scene_close(s);
+}
+
 static void with_a_lock_and_a_version_both_are_checked(void **state)
 {
     (void)state;
@@ -263,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_acquires_what_reading_needs),
         cmocka_unit_test(editing_without_the_lock_is_refused),
+        cmocka_unit_test(what_was_never_saved_can_be_removed),
         cmocka_unit_test(with_a_lock_and_a_version_both_are_checked),
         cmocka_unit_test(stored_versions_move_with_the_record),
         cmocka_unit_test(a_unit_takes_the_place_of_an_older_session),
