@@ -234,13 +234,14 @@ HF_API HF_MUST_USE hf_status hf_unit_rely(hf_unit *unit, const hf_reliance *on, 
  * promises nothing. */
 HF_API HF_MUST_USE hf_status hf_unit_check(hf_unit *unit, hf_report **out, hf_error *err);
 
-/* Saves all of it, or nothing. HF_STALE: others were faster, and *out (may be NULL) says what, who,
- * when, column by column. HF_NOT_HELD: the lock that the policy wants to edit is missing: it should
- * have been hf_unit_edit, or it was lost. HF_RETRY, HF_BUSY: commit again. HF_UNSURE: it is not
- * known whether it was done; commit again, which finds out from what stands in the database, or
- * stays HF_UNSURE; until then the unit can't be changed. Without a column `by`, the very same values
- * saved by someone else count as this unit's. HF_INVALID: the database refuses a value. After a refusal the unit is as it was; after HF_OK it stands at what
- * was saved, without premises, and the work may go on. */
+/* Saves all of it, or nothing. HF_STALE: others were faster, and *out (may be NULL) says what,
+ * who, when, column by column. HF_NOT_HELD: the lock that the policy wants to edit is missing: it
+ * should have been hf_unit_edit, or it was lost. HF_RETRY, HF_BUSY: commit again. HF_UNSURE: it is
+ * not known whether it was done; commit again, which finds out from what stands in the database,
+ * or stays HF_UNSURE; until then the unit can't be changed. Without a column `by`, the very same
+ * values saved by someone else count as this unit's. HF_INVALID: the database refuses a value.
+ * After a refusal the unit is as it was; after HF_OK it stands at what was saved, without
+ * premises, and the work may go on. */
 HF_API HF_MUST_USE hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_error *err);
 
 /* Takes over what others have saved, three ways by column: what only they have changed is theirs,
