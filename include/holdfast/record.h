@@ -211,7 +211,9 @@ typedef enum hf_rely_kind {
     HF_RELY_PRESENT,   /* the row is there */
     HF_RELY_ABSENT,    /* it is not */
     HF_RELY_WHERE,     /* the row is there and fits the condition */
-    HF_RELY_RESULT     /* of a table, the rows that fit the condition stay the same */
+    /* Of a table, the rows that fit the condition stay the same: as hf_unit_select has found them by
+     * that condition in this unit, else as they are now. */
+    HF_RELY_RESULT
 } hf_rely_kind;
 
 typedef struct hf_reliance {
@@ -288,12 +290,13 @@ typedef struct hf_difference {
 
 typedef struct hf_clash {
     hf_clash_kind kind;
-    char resource[HF_RESOURCE_SIZE]; /* of an aggregate, its root */
-    int64_t expected, actual;        /* versions; 0: there is none */
-    int64_t at_us;                   /* when others saved it; 0: not known */
-    char by[HF_TEXT_SIZE];           /* who; "": not known */
-    char message[HF_MESSAGE_SIZE];   /* one sentence */
-    const hf_difference *columns;    /* what others changed, and what the unit sets */
+    /* of an aggregate, its root; of a member that others have deleted, the member */
+    char resource[HF_RESOURCE_SIZE];
+    int64_t expected, actual;      /* versions; 0: there is none */
+    int64_t at_us;                 /* when others saved it; 0: not known */
+    char by[HF_TEXT_SIZE];         /* who; "": not known */
+    char message[HF_MESSAGE_SIZE]; /* one sentence */
+    const hf_difference *columns;  /* what others changed, and what the unit sets */
     size_t columns_count;
 } hf_clash;
 

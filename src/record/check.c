@@ -5,36 +5,35 @@
 
 #include <stdlib.h>
 
-/* Reads the row as it is now into `theirs`. */
+/* Reads the row as it is now into `theirs`. A stored version first: what the row holds is then never
+ * older than it. */
 hf_status rec_check_read(rec_work *work, hf_record *record, rec_lock lock, hf_error *err)
 {
     const rec_table *table = record->table;
     hf_field key[REC_KEY_MAX];
     hf_version version = {0};
-    rec_key_of(table, record->base, key);
-    if (record->added)
-        rec_key_of(table, record->now, key);
-    hf_status status = rec_select_one(work->conn, table, key, lock, work->arena, &record->theirs,
-                                      &record->there, err);
+    hf_status status = HF_OK;
+    rec_key_of(table, record->added ? record->now : record->base, key);
+    if (table->stored && record->coming_version == 0)
+        status = rec_lock_version(work->conn, table, record->id, &version, err);
+    if (status == HF_OK)
+        status = rec_version_keep(work->arena, &version, &record->theirs_saved, err);
+    if (status == HF_OK)
+        status = rec_select_one(work->conn, table, key, lock, work->arena, &record->theirs,
+                                &record->there, err);
     if (status != HF_OK)
         return status;
     record->read = true;
-    record->theirs_version =
-        record->there && table->version >= 0 ? record->theirs[table->version].number : 0;
-    if (!table->stored || record->coming_version != 0)
-        return HF_OK;
-    status = rec_lock_version(work->conn, table, record->id, &version, err);
-    if (status == HF_OK)
-        status = rec_version_keep(work->arena, &version, &record->theirs_saved, err);
     record->theirs_version = version.number;
-    return status;
+    if (table->version >= 0)
+        record->theirs_version = record->there ? record->theirs[table->version].number : 0;
+    return HF_OK;
 }
 
 /* Byte by byte; what `=` says depends on collations, padding and rounding. */
-static bool check_same_row(const hf_record *record)
+static bool check_same_row(const hf_record *record, bool all)
 {
     const rec_table *table = record->table;
-    bool all = table->as->compare == HF_COMPARE_ALL || record->removed;
     for (size_t i = 0; i < table->count; i++)
         if (!table->columns[i].quiet && (all || record->set[i]) &&
             !rec_same(&record->theirs[i], &record->base[i]))
@@ -42,27 +41,39 @@ static bool check_same_row(const hf_record *record)
     return true;
 }
 
-static bool check_same(const hf_record *record)
+/* A row that was deleted and made again may have the same number. */
+static bool check_made_again(const hf_record *record)
+{
+    int made_at = record->table->made_at;
+    return made_at >= 0 && !rec_same(&record->theirs[made_at], &record->base[made_at]);
+}
+
+bool rec_check_same(const hf_record *record, bool all)
 {
     const rec_table *table = record->table;
-    if (!record->there)
+    if (!record->there || check_made_again(record))
         return false;
-    /* a row that was deleted and made again may have the same number */
-    if (table->made_at >= 0 &&
-        !rec_same(&record->theirs[table->made_at], &record->base[table->made_at]))
-        return false;
-    if (!rec_record_counts(record) && !record->moves)
-        return true;
     if (table->version >= 0)
         return record->theirs_version == record->version;
     if (table->stored)
         return record->coming_version != 0 || record->theirs_version == record->version;
-    return table->parent != NULL || check_same_row(record);
+    return check_same_row(record, all);
 }
 
-static void check_who(hf_clash *conflict, const hf_record *record)
+static bool check_same(const hf_record *record)
 {
     const rec_table *table = record->table;
+    if (record->there && (table->parent == NULL || table->version >= 0) &&
+        (rec_record_counts(record) || record->moves))
+        return rec_check_same(record, table->as->compare == HF_COMPARE_ALL || record->removed);
+    return record->there && !check_made_again(record);
+}
+
+void rec_check_who(const hf_record *record, hf_clash *conflict)
+{
+    const rec_table *table = record->table;
+    conflict->expected = record->version;
+    conflict->actual = record->theirs_version;
     if (record->theirs_saved != NULL) {
         conflict->at_us = record->theirs_saved->saved_us;
         hf_slice_copy(conflict->by, sizeof conflict->by,
@@ -77,6 +88,21 @@ static void check_who(hf_clash *conflict, const hf_record *record)
                       (hf_slice){record->theirs[table->by].text, record->theirs[table->by].size});
 }
 
+/* A member that the unit has only read, and that is gone. */
+static hf_status check_gone(rec_work *work, const hf_clash *root, const hf_record *record,
+                            hf_error *err)
+{
+    char name[HF_RESOURCE_SIZE];
+    rec_record_name(record, name);
+    hf_clash *conflict = rec_report_add(work->report, HF_CLASH_DELETED, name);
+    if (conflict == NULL)
+        return hf_fail_memory(err);
+    conflict->at_us = root->at_us;
+    memcpy(conflict->by, root->by, sizeof conflict->by);
+    rec_report_sentence(conflict, "");
+    return HF_OK;
+}
+
 /* What others made of the members that the unit has read, beside their root; and those it adds. */
 static hf_status check_members(rec_work *work, hf_clash *conflict, hf_record *root, hf_error *err)
 {
@@ -86,7 +112,9 @@ static hf_status check_members(rec_work *work, hf_clash *conflict, hf_record *ro
             continue;
         if (!it->read && !it->added)
             status = rec_check_read(work, it, REC_PLAIN, err);
-        if (status == HF_OK && !rec_report_differences(work->report, conflict, it))
+        if (status == HF_OK && !it->there && !rec_record_changed(it))
+            status = check_gone(work, conflict, it, err);
+        else if (status == HF_OK && !rec_report_differences(work->report, conflict, it))
             status = hf_fail_memory(err);
     }
     return status;
@@ -100,9 +128,7 @@ hf_status rec_check_report(rec_work *work, hf_record *record, hf_error *err)
         rec_report_add(work->report, record->there ? HF_CLASH_CHANGED : HF_CLASH_DELETED, name);
     if (conflict == NULL)
         return hf_fail_memory(err);
-    conflict->expected = record->version;
-    conflict->actual = record->theirs_version;
-    check_who(conflict, record);
+    rec_check_who(record, conflict);
     if (!rec_report_differences(work->report, conflict, record))
         return hf_fail_memory(err);
     rec_report_sentence(conflict, "");

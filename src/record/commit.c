@@ -255,6 +255,7 @@ static void commit_finish(rec_work *work)
         if (commit_is_write(it) || it->coming_saved != NULL || it->removed)
             commit_take_over(it);
     work->unit->reliances = NULL;
+    work->unit->selections = NULL;
 }
 
 /* ---- the calls ---- */

@@ -234,6 +234,17 @@ typedef struct rec_reliance {
     struct rec_reliance *next;
 } rec_reliance;
 
+/* What a select has shown: a premise on its result means these rows. */
+typedef struct rec_selection {
+    const rec_table *table;
+    const char *where; /* "": all */
+    const hf_field *args;
+    size_t count;
+    hf_record **records;
+    size_t found;
+    struct rec_selection *next;
+} rec_selection;
+
 enum { REC_BUCKETS = 64 };
 
 struct hf_unit {
@@ -245,7 +256,8 @@ struct hf_unit {
     hf_record *first, **last;
     hf_record *hash[REC_BUCKETS];
     rec_reliance *reliances;
-    bool unsure; /* the last commit's end is not known */
+    rec_selection *selections; /* since the last commit or merge, the newest first */
+    bool unsure;               /* the last commit's end is not known */
 };
 
 /* records.c */
@@ -327,8 +339,11 @@ hf_status rec_check(rec_work *work, bool locking, hf_error *err);
 /* The same of one record that a write did not find. */
 hf_status rec_check_record(rec_work *work, hf_record *record, rec_lock lock, hf_error *err);
 
-/* Reads the row as it is now into `theirs`; reports a record that is not as it was read. */
+/* Reads the row as it is now into `theirs`; whether that is as it was read: by its version, or by
+ * all columns or those that are set; versions, who and when; reports a record that is not. */
 hf_status rec_check_read(rec_work *work, hf_record *record, rec_lock lock, hf_error *err);
+bool rec_check_same(const hf_record *record, bool all);
+void rec_check_who(const hf_record *record, hf_clash *conflict);
 hf_status rec_check_report(rec_work *work, hf_record *record, hf_error *err);
 
 /* commit.c: plans a commit, runs that with a connection, and hands the report out. */
@@ -343,6 +358,8 @@ hf_status rec_commit_stale(rec_work *work, hf_error *err);
 hf_status rec_premise_begin(rec_work *work, hf_error *err); /* before anything is read */
 hf_status rec_premise_check(rec_work *work, rec_reliance *on, bool locking, hf_error *err);
 bool rec_premises_need_gaps(const hf_unit *unit);
+/* Keeps what a select has found. */
+hf_status rec_premise_remember(hf_unit *unit, const rec_selection *from, hf_error *err);
 
 /* settle.c: after an unsure commit. *done: it was done, and the `coming` fields say so. HF_UNSURE:
  * nobody can tell. */
@@ -369,7 +386,9 @@ hf_clash *rec_report_add(hf_report *report, hf_clash_kind kind, const char *reso
 bool rec_report_copy(hf_arena *arena, const hf_field *from, hf_field *out);
 /* The record's differences, at the end of a conflict's list. */
 bool rec_report_differences(hf_report *report, hf_clash *conflict, const hf_record *record);
-/* Its sentence. */
+/* Its sentence; `why` of one that has a sentence of its own. */
 void rec_report_sentence(hf_clash *conflict, const char *why);
+/* "was changed by Alice at 14:02 UTC (you read version 1, it is now 2)" */
+void rec_report_what(const hf_clash *conflict, hf_clash_kind kind, char *out, size_t size);
 
 #endif

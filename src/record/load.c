@@ -204,7 +204,7 @@ static hf_status load_parent(rec_conn *conn, hf_unit *unit, rec_table *table,
     return status == HF_OK ? rec_load(conn, unit, table->parent, key, id, edit, out, err) : status;
 }
 
-/* The last record of the unit, to tell whether some were loaded in between. */
+/* Again when its root was loaded only now, or is another one by now. */
 static hf_status load_member(rec_conn *conn, hf_unit *unit, rec_table *table, const hf_field *key,
                              const char *id, bool edit, hf_record **out, hf_error *err)
 {
@@ -216,7 +216,7 @@ static hf_status load_member(rec_conn *conn, hf_unit *unit, rec_table *table, co
             rec_select_one(conn, table, key, REC_PLAIN, &unit->arena, &values, &there, err);
         if (status == HF_OK && !there)
             status = load_missing(table, id, err);
-        hf_record **last = unit->last, *before = NULL;
+        hf_record **last = unit->last, *before = NULL; /* whether some are loaded in between */
         if (status == HF_OK)
             status = load_parent(conn, unit, table, values, edit && tries == 0, &before, err);
         if (status != HF_OK)
@@ -361,8 +361,14 @@ static hf_status load_select(rec_conn *conn, hf_unit *unit, rec_table *table, co
     *out = hf_arena_alloc(&unit->arena, (*found + 1) * sizeof **out);
     if (*out == NULL)
         return hf_fail_memory(err);
-    for (size_t i = 0; status == HF_OK && i < *found; i++)
-        status = load_row(conn, unit, table, rows[i], &(*out)[i], err);
+    size_t kept = 0;
+    for (size_t i = 0; status == HF_OK && i < *found; i++) {
+        status = load_row(conn, unit, table, rows[i], &(*out)[kept], err);
+        kept += status == HF_OK;
+        if (status == HF_NOT_FOUND && table->parent == NULL)
+            status = HF_OK; /* deleted since the list was read */
+    }
+    *found = kept;
     return status == HF_OK && table->parent != NULL ? load_compare(conn, *out, *found, err)
                                                     : status;
 }
@@ -382,6 +388,9 @@ hf_status hf_unit_select(hf_unit *unit, const char *name, const char *where, con
     if (status == HF_OK)
         status = load_select(conn, unit, table, where, args, count, out, found, err);
     rec_conn_give(conn);
+    if (status == HF_OK)
+        status = rec_premise_remember(
+            unit, &(rec_selection){table, where, args, count, *out, *found, NULL}, err);
     for (size_t i = 0; status == HF_OK && i < *found; i++)
         (*out)[i]->seen = true;
     if (status != HF_OK) {

@@ -3,6 +3,8 @@
  * where nothing that was merely read has changed: what the unit sets may depend on it. */
 #include "record/inside.h"
 
+#include "record/write.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,13 +240,24 @@ static bool merge_untouched(const hf_record *record)
     return true;
 }
 
+/* What goes with it may be what others have just added or changed: nobody has looked at that. */
+static bool merge_loses_members(hf_record *record)
+{
+    const hf_record *root = rec_record_root(record);
+    if (!rec_write_has_members(record->unit->tables, record->table))
+        return false;
+    return root->table->version >= 0 || root->table->stored
+               ? root->theirs_version != root->version
+               : !root->there || !merge_untouched(root);
+}
+
 /* What only its root was loaded for is not what the person has looked at. */
 static bool merge_fits(hf_record *record)
 {
     if (!record->there)
         return false;
     if (record->removed)
-        return merge_untouched(record);
+        return merge_untouched(record) && !merge_loses_members(record);
     return merge_sets(record) ? merge_record(record) : !record->seen || merge_untouched(record);
 }
 
@@ -292,6 +305,8 @@ static hf_status merge_run(rec_work *work, hf_error *err)
     for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next)
         if (!it->added && !it->gone)
             merge_take_over(it);
+    if (status == HF_OK)
+        work->unit->selections = NULL;
     return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 enum { PREMISE_ROWS_MAX = 10000 };
 
@@ -48,19 +49,14 @@ static int premise_order(const void *a, const void *b)
 }
 
 /* Of rows in any order: the digest of their sorted digests. */
-static hf_status premise_digest(rec_conn *conn, const rec_reliance *on, rec_lock lock,
+static hf_status premise_digest(const rec_table *table, hf_field *const *rows, size_t count,
                                 hf_arena *arena, unsigned char out[32], hf_error *err)
 {
-    hf_field **rows = NULL;
-    size_t count = 0;
-    hf_status status = rec_select_many(conn, on->table, on->where, on->args, on->count, lock,
-                                       PREMISE_ROWS_MAX, arena, &rows, &count, err);
-    unsigned char *digests = status == HF_OK ? hf_arena_alloc(arena, 32 * count + 32) : NULL;
-    if (status == HF_OK && digests == NULL)
-        return hf_fail_memory(err);
+    unsigned char *digests = hf_arena_alloc(arena, 32 * count + 32);
+    hf_status status = digests == NULL ? hf_fail_memory(err) : HF_OK;
     for (size_t i = 0; status == HF_OK && i < count; i++) {
         hf_buffer text = {0};
-        premise_add(&text, on->table, rows[i]);
+        premise_add(&text, table, rows[i]);
         if (text.failed || !hf_sha256(text.text, text.size, digests + 32 * i))
             status = hf_fail_memory(err);
         hf_buffer_done(&text);
@@ -69,6 +65,90 @@ static hf_status premise_digest(rec_conn *conn, const rec_reliance *on, rec_lock
         return status;
     qsort(digests, count, 32, premise_order);
     return hf_sha256(digests, 32 * count, out) ? HF_OK : hf_fail_memory(err);
+}
+
+/* As they are now. */
+static hf_status premise_digest_now(rec_conn *conn, const rec_reliance *on, rec_lock lock,
+                                    hf_arena *arena, unsigned char out[32], hf_error *err)
+{
+    hf_field **rows = NULL;
+    size_t count = 0;
+    hf_status status = rec_select_many(conn, on->table, on->where, on->args, on->count, lock,
+                                       PREMISE_ROWS_MAX, arena, &rows, &count, err);
+    return status == HF_OK ? premise_digest(on->table, rows, count, arena, out, err) : status;
+}
+
+/* ---- what was selected ---- */
+
+static hf_status premise_copy_args(hf_arena *arena, const hf_field *from, size_t count,
+                                   hf_field **out, hf_error *err)
+{
+    bool good = (*out = hf_arena_alloc(arena, (count + 1) * sizeof **out)) != NULL;
+    for (size_t i = 0; good && i < count; i++) {
+        hf_field arg = from[i];
+        if (arg.kind == HF_FIELD_TEXT && arg.size == SIZE_MAX)
+            arg.size = strlen(arg.text);
+        good = rec_report_copy(arena, &arg, &(*out)[i]);
+    }
+    return good ? HF_OK : hf_fail_memory(err);
+}
+
+hf_status rec_premise_remember(hf_unit *unit, const rec_selection *from, hf_error *err)
+{
+    hf_field *args = NULL;
+    rec_selection *selection = hf_arena_alloc(&unit->arena, sizeof *selection);
+    char *where = hf_arena_text(&unit->arena, hf_slice_of(from->where));
+    if (selection == NULL || where == NULL)
+        return hf_fail_memory(err);
+    hf_status status = premise_copy_args(&unit->arena, from->args, from->count, &args, err);
+    *selection = *from;
+    selection->where = where;
+    selection->args = args;
+    selection->next = unit->selections;
+    if (status == HF_OK)
+        unit->selections = selection;
+    return status;
+}
+
+/* The order in which it was selected does not count. */
+static bool premise_is_where(const char *selected, const char *where)
+{
+    size_t size = where == NULL ? 0 : strlen(where);
+    if (strncmp(selected, where == NULL ? "" : where, size) != 0)
+        return false;
+    selected += size;
+    selected += strspn(selected, " \t\r\n");
+    return *selected == '\0' || (size > 0 && strncasecmp(selected, "ORDER BY ", 9) == 0);
+}
+
+static bool premise_is_selection(const rec_reliance *on, const rec_selection *selection)
+{
+    bool same = selection->table == on->table && selection->count == on->count &&
+                premise_is_where(selection->where, on->where);
+    for (size_t i = 0; same && i < on->count; i++)
+        same = rec_same(&selection->args[i], &on->args[i]);
+    return same;
+}
+
+/* What the program has seen by the same condition, where it has; the first time counts. */
+static const rec_selection *premise_selection(const hf_unit *unit, const rec_reliance *on)
+{
+    const rec_selection *first = NULL;
+    for (const rec_selection *it = unit->selections; it != NULL; it = it->next)
+        if (premise_is_selection(on, it))
+            first = it;
+    return first;
+}
+
+static hf_status premise_digest_seen(const rec_selection *seen, hf_arena *arena,
+                                     unsigned char out[32], hf_error *err)
+{
+    hf_field **rows = hf_arena_alloc(arena, (seen->found + 1) * sizeof *rows);
+    if (rows == NULL)
+        return hf_fail_memory(err);
+    for (size_t i = 0; i < seen->found; i++)
+        rows[i] = seen->records[i]->base;
+    return premise_digest(seen->table, rows, seen->found, arena, out, err);
 }
 
 /* ---- relying ---- */
@@ -84,14 +164,8 @@ static hf_status premise_copy(hf_unit *unit, const hf_reliance *from, rec_relian
         good = (on->where = hf_arena_text(arena, hf_slice_of(from->where))) != NULL;
     if (from->why != NULL)
         good = good && (on->why = hf_arena_text(arena, hf_slice_of(from->why))) != NULL;
-    good = good && (on->args = hf_arena_alloc(arena, (on->count + 1) * sizeof *on->args)) != NULL;
-    for (size_t i = 0; good && i < on->count; i++) {
-        hf_field arg = from->args[i];
-        if (arg.kind == HF_FIELD_TEXT && arg.size == SIZE_MAX)
-            arg.size = strlen(arg.text);
-        good = rec_report_copy(arena, &arg, &on->args[i]);
-    }
-    return good ? HF_OK : hf_fail_memory(err);
+    return good ? premise_copy_args(arena, from->args, from->count, &on->args, err)
+                : hf_fail_memory(err);
 }
 
 static hf_status premise_name(hf_unit *unit, const hf_reliance *from, rec_reliance *on,
@@ -106,16 +180,22 @@ static hf_status premise_name(hf_unit *unit, const hf_reliance *from, rec_relian
                                        from->resource == NULL ? "" : from->resource);
 }
 
-/* What is to stay as it is has to be read now. */
+/* What is to stay as it is has to be read now, if it was not before. */
 static hf_status premise_read(hf_unit *unit, rec_reliance *on, hf_error *err)
 {
     rec_conn *conn = NULL;
     hf_arena arena = {0};
-    hf_status status = rec_conn_take(unit->tables, &conn, err);
+    const rec_selection *seen = premise_selection(unit, on);
+    bool result = on->kind == HF_RELY_RESULT;
+    hf_status status = HF_OK;
+    if (result && seen != NULL)
+        status = premise_digest_seen(seen, &arena, on->digest, err);
+    else if (result || on->kind == HF_RELY_UNCHANGED)
+        status = rec_conn_take(unit->tables, &conn, err);
     if (status == HF_OK && on->kind == HF_RELY_UNCHANGED)
         status = rec_load(conn, unit, on->table, on->key, on->id, false, &on->record, err);
-    if (status == HF_OK && on->kind == HF_RELY_RESULT)
-        status = premise_digest(conn, on, REC_PLAIN, &arena, on->digest, err);
+    if (status == HF_OK && result && seen == NULL)
+        status = premise_digest_now(conn, on, REC_PLAIN, &arena, on->digest, err);
     rec_conn_give(conn);
     hf_arena_done(&arena);
     return status;
@@ -154,58 +234,49 @@ hf_status hf_unit_rely(hf_unit *unit, const hf_reliance *from, hf_error *err)
 
 static hf_status premise_broken(rec_work *work, const rec_reliance *on, hf_error *err)
 {
-    char name[HF_RESOURCE_SIZE + 32] = "", why[HF_MESSAGE_SIZE];
+    char name[HF_RESOURCE_SIZE + 32] = "", why[HF_MESSAGE_SIZE], what[HF_TEXT_SIZE + 160];
     static const char *const words[] = {
-        [HF_RELY_UNCHANGED] = "has been changed or deleted",
         [HF_RELY_PRESENT] = "is no longer there",
         [HF_RELY_ABSENT] = "is there by now",
         [HF_RELY_WHERE] = "no longer fits, or is gone",
         [HF_RELY_RESULT] = "has other rows by now",
     };
-    if (on->kind == HF_RELY_RESULT)
+    const hf_record *root = on->record == NULL ? NULL : rec_record_root(on->record);
+    if (root != NULL)
+        rec_record_name(root, name);
+    else if (on->kind == HF_RELY_RESULT)
         snprintf(name, sizeof name, "%s", on->table->type);
     else
         snprintf(name, sizeof name, "%s/%s", on->table->type, on->id);
-    if (on->why != NULL)
-        snprintf(why, sizeof why, "%s", on->why);
-    else
-        snprintf(why, sizeof why, "%s, on which this work relies, %s.", name, words[on->kind]);
     hf_clash *conflict = rec_report_add(work->report, HF_CLASH_PREMISE, name);
     if (conflict == NULL)
         return hf_fail_memory(err);
+    if (root != NULL) {
+        rec_check_who(root, conflict);
+        rec_report_what(conflict, root->there ? HF_CLASH_CHANGED : HF_CLASH_DELETED, what,
+                        sizeof what);
+    } else
+        snprintf(what, sizeof what, "%s", words[on->kind]);
+    if (on->why != NULL)
+        snprintf(why, sizeof why, "%s", on->why);
+    else
+        snprintf(why, sizeof why, "%s, on which this work relies, %s.", name, what);
     rec_report_sentence(conflict, why);
-    if (on->record != NULL) {
-        conflict->expected = on->record->version;
-        conflict->actual = on->record->theirs_version;
-    }
     return HF_OK;
 }
 
-static hf_status premise_unchanged(rec_work *work, rec_reliance *on, rec_lock lock, bool *holds,
-                                   hf_error *err)
+/* A member stays as its aggregate does. */
+static hf_status premise_unchanged(rec_work *work, const rec_reliance *on, rec_lock lock,
+                                   bool *holds, hf_error *err)
 {
-    hf_record *record = rec_record_root(on->record);
-    const rec_table *table = record->table;
-    hf_field key[REC_KEY_MAX], *values = NULL;
-    hf_version version = {0};
-    if (record->read && record->moves) { /* written by this unit: compared as such */
+    hf_record *root = rec_record_root(on->record);
+    bool whole = root->table->as->compare != HF_COMPARE_CHANGED;
+    if (root->read && root->moves && whole) { /* written by this unit: compared as such */
         *holds = true;
         return HF_OK;
     }
-    rec_key_of(table, record->base, key);
-    hf_status status =
-        rec_select_one(work->conn, table, key, lock, work->arena, &values, holds, err);
-    if (status != HF_OK || !*holds)
-        return status;
-    if (table->version >= 0) {
-        on->record->theirs_version = values[table->version].number;
-        *holds = values[table->version].number == record->version;
-    } else if (table->stored) {
-        status = rec_lock_version(work->conn, table, record->id, &version, err);
-        *holds = version.number == record->version;
-    } else
-        for (size_t i = 0; i < table->count; i++)
-            *holds = *holds && (table->columns[i].quiet || rec_same(&values[i], &record->base[i]));
+    hf_status status = root->read ? HF_OK : rec_check_read(work, root, lock, err);
+    *holds = status == HF_OK && rec_check_same(root, true);
     return status;
 }
 
@@ -255,7 +326,7 @@ hf_status rec_premise_check(rec_work *work, rec_reliance *on, bool locking, hf_e
         status = premise_where(work, on, lock, &holds, err);
         break;
     case HF_RELY_RESULT:
-        status = premise_digest(work->conn, on, lock, work->arena, digest, err);
+        status = premise_digest_now(work->conn, on, lock, work->arena, digest, err);
         holds = status == HF_OK && memcmp(digest, on->digest, sizeof digest) == 0;
         break;
     }

@@ -134,23 +134,29 @@ static void report_when(int64_t at_us, char *out, size_t size)
     strftime(out, size, same ? " at %H:%M UTC" : " at %Y-%m-%d %H:%M UTC", &then);
 }
 
-void rec_report_sentence(hf_clash *conflict, const char *why)
+void rec_report_what(const hf_clash *conflict, hf_clash_kind kind, char *out, size_t size)
 {
     char by[HF_TEXT_SIZE + 4] = "", when[40] = "", versions[96] = "";
-    if (conflict->kind == HF_CLASH_PREMISE || conflict->kind == HF_CLASH_THERE) {
-        snprintf(conflict->message, sizeof conflict->message, "%s", why);
-        return;
-    }
     if (conflict->by[0] != '\0')
         snprintf(by, sizeof by, " by %s", conflict->by);
     if (conflict->at_us > 0)
         report_when(conflict->at_us, when, sizeof when);
-    if (conflict->actual > 0 && conflict->kind == HF_CLASH_CHANGED)
+    if (conflict->actual > 0 && kind == HF_CLASH_CHANGED)
         snprintf(versions, sizeof versions,
                  " (you read version %" PRId64 ", it is now %" PRId64 ")", conflict->expected,
                  conflict->actual);
-    snprintf(conflict->message, sizeof conflict->message, "%s was %s%s%s%s.", conflict->resource,
-             report_kinds[conflict->kind], by, when, versions);
+    snprintf(out, size, "was %s%s%s%s", report_kinds[kind], by, when, versions);
+}
+
+void rec_report_sentence(hf_clash *conflict, const char *why)
+{
+    char what[HF_TEXT_SIZE + 160];
+    if (conflict->kind == HF_CLASH_PREMISE || conflict->kind == HF_CLASH_THERE)
+        snprintf(conflict->message, sizeof conflict->message, "%s", why);
+    else {
+        rec_report_what(conflict, conflict->kind, what, sizeof what);
+        snprintf(conflict->message, sizeof conflict->message, "%s %s.", conflict->resource, what);
+    }
     hf_text_show(conflict->message, sizeof conflict->message);
 }
 

@@ -175,8 +175,9 @@ hf_status rec_set_begin(rec_work *work, hf_record *record, hf_error *err)
             return hf_fail(err, HF_INVALID, "A new %s needs its %s, and a member at least.",
                            set->type, set->columns[i].name);
     hf_status status = rec_key_format(set, record->now, id, err);
-    if (status == HF_OK)
-        status = rec_set_find(work->conn, set, key, work->arena, &values, &there, err);
+    if (status != HF_OK)
+        return status;
+    status = rec_set_find(work->conn, set, key, work->arena, &values, &there, err);
     record->coming_id = hf_arena_text(&work->unit->arena, hf_slice_of(id));
     record->coming = hf_arena_alloc(&work->unit->arena, set->count * sizeof *record->coming);
     if (status == HF_OK && (record->coming_id == NULL || record->coming == NULL))

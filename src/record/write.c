@@ -422,7 +422,10 @@ static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_
     hf_tables *tables = work->conn->tables;
     hf_status status = HF_OK;
     bool found = false;
-    for (int rank = (int)tables->count; status == HF_OK && rank > 0; rank--)
+    int highest = 0; /* tables that name each other in a circle have ranks over their number */
+    for (size_t i = 0; i < tables->count; i++)
+        highest = tables->tables[i].rank > highest ? tables->tables[i].rank : highest;
+    for (int rank = highest; status == HF_OK && rank > 0; rank--)
         for (size_t i = 0; status == HF_OK && i < tables->count; i++) {
             const rec_table *table = &tables->tables[i];
             if (table->rank != rank || !write_is_below(table, record->table))

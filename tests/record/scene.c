@@ -41,7 +41,9 @@ static const char *const scene_schema =
     "CREATE TABLE {n}_coupon (id {key}, of_cart VARCHAR(20) NOT NULL){engine};"
     "CREATE TABLE {n}_thing (id {uuid} NOT NULL PRIMARY KEY, other {uuid}, data {json}, low "
     "INTEGER, "
-    "title VARCHAR(20), path VARCHAR(40), version INTEGER NOT NULL DEFAULT 1){engine};"
+    "title VARCHAR(20), path VARCHAR(40), version INTEGER NOT NULL DEFAULT 1, made_by "
+    "VARCHAR(255), "
+    "made_at {stamp}){engine};"
     "CREATE TABLE {n}_doctor (id {ref} NOT NULL PRIMARY KEY, on_call INTEGER NOT NULL, version "
     "INTEGER NOT NULL DEFAULT 1){engine};";
 
@@ -147,7 +149,11 @@ static const hf_table scene_described[] = {
     {.type = "book", .policy = HF_POLICY_READ_WRITE},
     {.type = "folder", .policy = HF_POLICY_EXCLUSIVE_READ},
     {.type = "doctor", .version = "version"},
-    {.type = "thing", .version = "version", .columns = scene_thing_rules},
+    {.type = "thing",
+     .version = "version",
+     .made_by = "made_by",
+     .made_at = "made_at",
+     .columns = scene_thing_rules},
     {.type = "cart"}, /* no table */
     {.type = "item", .parent = "cart", .link = "cart"},
     {.type = "coupon", .parent = "cart", .link = "of_cart"},
