@@ -79,7 +79,7 @@ typedef enum hf_merge_rule {
     HF_MERGE_MIN,
     HF_MERGE_SUM,   /* theirs, plus what mine has added to the base; numbers */
     HF_MERGE_UNION, /* words joined by commas: what either has added, less what either removed */
-    HF_MERGE_CALL   /* the column's function decides */
+    HF_MERGE_CALL   /* the column's function decides, also where both have set the same */
 } hf_merge_rule;
 
 typedef struct hf_column {

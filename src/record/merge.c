@@ -173,11 +173,23 @@ static bool merge_call(const hf_record *record, const merge_column *it, hf_field
                      NULL) == HF_OK;
 }
 
-/* Both sides have changed it, to different values. */
+static hf_merge_rule merge_rule(const merge_column *it)
+{
+    return it->column->rule == NULL ? HF_MERGE_NEVER : it->column->rule->merge;
+}
+
+/* The same value from both sides settles a column, but not what both have added to it. */
+static bool merge_agrees(const merge_column *it)
+{
+    hf_merge_rule rule = merge_rule(it);
+    return rule != HF_MERGE_SUM && rule != HF_MERGE_CALL && rec_same(it->theirs, it->mine);
+}
+
+/* Both sides have changed it. */
 static bool merge_both(const hf_record *record, const merge_column *it, hf_field *out)
 {
     int order = 0;
-    switch (it->column->rule == NULL ? HF_MERGE_NEVER : it->column->rule->merge) {
+    switch (merge_rule(it)) {
     case HF_MERGE_MINE:
         *out = *it->mine;
         return true;
@@ -210,7 +222,7 @@ static bool merge_record(hf_record *record)
         merge_column it = {&record->unit->arena, &table->columns[i], &record->base[i],
                            &record->now[i], &record->theirs[i]};
         record->coming[i] = record->set[i] ? record->now[i] : record->theirs[i];
-        if (record->set[i] && !rec_same(it.theirs, it.base) && !rec_same(it.theirs, it.mine))
+        if (record->set[i] && !rec_same(it.theirs, it.base) && !merge_agrees(&it))
             good = merge_both(record, &it, &record->coming[i]) && good;
     }
     return good;

@@ -45,6 +45,48 @@ static void what_both_have_set_is_decided_by_rules(void **state)
     scene_close(s);
 }
 
+/* Both have added one: that is two, though both have the same value by now. */
+static void the_same_from_both_sides_is_summed(void **state)
+{
+    (void)state;
+    scene *s = merge_open();
+    hf_unit *unit = scene_unit(s, "Alice");
+    scene_set(scene_find(unit, "customer/42"), "visits", HF_NUMBER(6));
+    scene_set(scene_find(unit, "customer/42"), "name", HF_TEXT("Mayer"));
+    scene_run(s, "UPDATE {n}_customer SET visits = 6, name = 'Mayer', version = version + 1");
+    expect(HF_OK, hf_unit_merge(unit, NULL, &s->err), s->err);
+    scene_commit(unit);
+    expect_text(scene_value(s, "SELECT visits FROM {n}_customer"), "7");
+    hf_unit_free(unit);
+    scene_close(s);
+}
+
+/* What goes with the removed record is looked at by nobody: others have just added to it. */
+static void a_removal_is_not_merged_over_new_members(void **state)
+{
+    (void)state;
+    scene *s = merge_open();
+    hf_unit *unit = scene_unit(s, "Alice");
+    hf_record *address = scene_find(unit, "address/7");
+    expect(HF_OK, hf_unit_remove(unit, address, &s->err), s->err);
+    scene_run(s, "INSERT INTO {n}_room (id, address_id, name) VALUES (70, 7, 'hall');"
+                 "UPDATE {n}_customer SET version = version + 1");
+    hf_report *report = NULL;
+    expect(HF_STALE, hf_unit_merge(unit, &report, &s->err), s->err);
+    hf_report_free(report);
+    hf_report_free(scene_refused(unit, HF_STALE));
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_room"), "1");
+    hf_unit_free(unit);
+    unit = scene_unit(s, "Alice"); /* a room has no members: it may go */
+    expect(HF_OK, hf_unit_remove(unit, scene_find(unit, "room/70"), &s->err), s->err);
+    scene_run(s, "UPDATE {n}_customer SET version = version + 1");
+    expect(HF_OK, hf_unit_merge(unit, NULL, &s->err), s->err);
+    scene_commit(unit);
+    expect_text(scene_value(s, "SELECT count(*) FROM {n}_room"), "0");
+    hf_unit_free(unit);
+    scene_close(s);
+}
+
 #define MERGE_THING "thing/00000000-0000-0000-0000-000000000001"
 
 static void mine_least_and_a_function_of_the_program_decide_too(void **state)
@@ -218,6 +260,8 @@ int main(void)
         cmocka_unit_test(what_both_have_set_is_decided_by_rules),
         cmocka_unit_test(mine_least_and_a_function_of_the_program_decide_too),
         cmocka_unit_test(a_person_decides_where_no_rule_does),
+        cmocka_unit_test(the_same_from_both_sides_is_summed),
+        cmocka_unit_test(a_removal_is_not_merged_over_new_members),
         cmocka_unit_test(what_was_merely_read_must_not_have_changed),
         cmocka_unit_test(merged_changes_commute),
         cmocka_unit_test(work_is_run_again_on_retry_alone),

@@ -273,6 +273,65 @@ static void commits_at_the_same_time_keep_their_premises(void **state)
     scene_close(s);
 }
 
+/* ---- merging at the same time ---- */
+
+enum { MERGERS = 4, MERGES = 12 };
+
+typedef struct merger {
+    hf_tables *tables;
+    size_t merged;
+} merger;
+
+/* Adds one, and merges what others have added by then until it is saved. */
+static void *merge_thread(void *context)
+{
+    merger *it = context;
+    hf_error err;
+    for (int i = 0; i < MERGES; i++) {
+        hf_unit *unit = NULL;
+        expect(HF_OK, hf_unit_open(it->tables, &(hf_unit_options){.user = "someone"}, &unit, &err),
+               err);
+        hf_record *tally = scene_find(unit, "tally/1");
+        scene_set(tally, "visits", HF_NUMBER(hf_record_get(tally, "visits")->number + 1));
+        while (schedules_commit(unit) == HF_STALE) {
+            expect(HF_OK, hf_unit_merge(unit, NULL, &err), err);
+            it->merged++;
+        }
+        hf_unit_free(unit);
+    }
+    return NULL;
+}
+
+/* With stored versions, which are read apart from the row. */
+static void sums_merged_at_the_same_time_are_complete(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    merger all[MERGERS] = {0};
+    pthread_t threads[MERGERS];
+    char wanted[24];
+    size_t merged = 0;
+    hf_tables *tables = NULL;
+    hf_table tally = *scene_table(s, "customer");
+    tally.type = "tally";
+    tally.version = tally.by = tally.at = NULL;
+    scene_run(s, "INSERT INTO {n}_customer (id, name, visits) VALUES (1, 'x', 0)");
+    expect(HF_OK, hf_tables_open(s->url, &tally, 1, NULL, &tables, &s->err), s->err);
+    for (int i = 0; i < MERGERS; i++) {
+        all[i].tables = tables;
+        assert_int_equal(pthread_create(&threads[i], NULL, merge_thread, &all[i]), 0);
+    }
+    for (int i = 0; i < MERGERS; i++) {
+        pthread_join(threads[i], NULL);
+        merged += all[i].merged;
+    }
+    snprintf(wanted, sizeof wanted, "%d", MERGERS * MERGES);
+    expect_text(scene_value(s, "SELECT visits FROM {n}_customer"), wanted);
+    expect_true(merged > 0 || s->at->own_file); /* which is fast, and may have no race */
+    hf_tables_close(tables);
+    scene_close(s);
+}
+
 /* ---- what is not there ---- */
 
 typedef struct absence {
@@ -390,6 +449,7 @@ int main(void)
         cmocka_unit_test(no_update_is_lost_in_any_order),
         cmocka_unit_test(write_skew_needs_a_premise_and_is_kept_out_by_it),
         cmocka_unit_test(commits_at_the_same_time_keep_their_premises),
+        cmocka_unit_test(sums_merged_at_the_same_time_are_complete),
         cmocka_unit_test(what_is_not_there_stays_away_until_the_commit),
         cmocka_unit_test(appends_of_many_are_all_there_and_count),
     };
