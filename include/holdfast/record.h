@@ -211,8 +211,8 @@ typedef enum hf_rely_kind {
     HF_RELY_PRESENT,   /* the row is there */
     HF_RELY_ABSENT,    /* it is not */
     HF_RELY_WHERE,     /* the row is there and fits the condition */
-    /* Of a table, the rows that fit the condition stay the same: as hf_unit_select has found them by
-     * that condition in this unit, else as they are now. */
+    /* Of a table, the rows that fit the condition stay the same: as hf_unit_select has found them
+     * by that condition in this unit, else as they are now. */
     HF_RELY_RESULT
 } hf_rely_kind;
 

@@ -3,8 +3,10 @@
 #include "lock/apply.h"
 
 #include "base/digest.h"
+#include "base/hash.h"
 #include "lock/step.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +114,52 @@ void hf_trace_request(hf_step *step, const hf_lock_row *lock)
     resource->ended_request = hf_step_request(step);
 }
 
+static uint64_t apply_hash_text(uint64_t hash, const char *text)
+{
+    hf_slice slice = hf_slice_of(text);
+    return hf_hash_bytes(hash, slice.at == NULL ? "" : slice.at, slice.size);
+}
+
+/* The name of a run: a line feed, which no request id has, and a hash of its ends. */
+static hf_slice apply_make_run_name(hf_step *step)
+{
+    size_t ends = 0, asked = 0;
+    uint64_t hash = 0;
+    const hf_op *op = step->op;
+    while (op > step->batch->ops && op[-1].linked)
+        op--;
+    for (bool more = true; more; op++) {
+        more = op->linked;
+        if (!hf_op_ends(op->kind) ||
+            step->rows->of_op[op - step->batch->ops].session != step->of->session)
+            continue;
+        int64_t numbers[] = {op->kind, op->fence};
+        hash = hf_hash_bytes(hash, numbers, sizeof numbers);
+        hash = apply_hash_text(hash, op->request_id);
+        hash = apply_hash_text(hash, op->target);
+        hash = apply_hash_text(hash, op->type);
+        hash = apply_hash_text(hash, op->id);
+        ends++;
+        asked += hf_op_leaves_end(op);
+    }
+    char *text = ends < 2 || asked == 0 ? NULL : hf_arena_alloc(&step->rows->arena, 20);
+    step->rows->failed |= text == NULL && ends >= 2 && asked > 0;
+    return text == NULL ? HF_NOTHING
+                        : (hf_slice){text, (size_t)snprintf(text, 20, "\n%016" PRIx64, hash)};
+}
+
+hf_slice hf_run_name(hf_step *step)
+{
+    hf_session_row *session = step->of->session;
+    if (step->rows->run == 0)
+        return HF_NOTHING;
+    if (session->named_run != step->rows->run) {
+        session->named_run = step->rows->run;
+        session->run_name = apply_make_run_name(step);
+    }
+    return session->run_name;
+}
+
 static void apply_add_end(hf_rows *rows, hf_session_row *session)
 {
     session->end_noted = false;
@@ -124,10 +172,11 @@ void hf_note_end(hf_step *step, const hf_lock_row *lock)
     hf_session_row *session = step->of->session;
     if (!step->rows->drops_free || step->request.size == 0)
         return;
+    hf_slice run = hf_run_name(step);
     hf_touch(step->rows, session);
     session->rev++;
-    session->end = (hf_end){hf_step_request(step), HF_NOTHING, HF_NOTHING, 0};
-    if (lock != NULL) {
+    session->end = (hf_end){run.size > 0 ? run : hf_step_request(step), HF_NOTHING, HF_NOTHING, 0};
+    if (lock != NULL && run.size == 0) {
         session->end.type = lock->resource->type;
         session->end.id = lock->resource->id;
         session->end.fence = lock->fence;
@@ -142,7 +191,8 @@ void hf_note_end(hf_step *step, const hf_lock_row *lock)
 static void apply_trace_forced(hf_step *step, const hf_lock_row *last)
 {
     hf_resource_row *resource = step->of->resource;
-    hf_ends forced = {.text = resource->ended_request};
+    bool kept = resource->ended_us + HF_KEEP_US > step->now_us; /* those before are not too old */
+    hf_ends forced = {.text = kept ? resource->ended_request : HF_NOTHING};
     hf_end end = {hf_step_request(step), resource->type, resource->id, last->fence};
     if (!hf_ends_add(&step->rows->arena, &forced, &end) ||
         !hf_ends_write(&step->rows->arena, &forced)) {

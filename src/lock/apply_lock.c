@@ -61,33 +61,21 @@ static bool apply_lock_is_noted(hf_step *step)
     if (step->op->kind != HF_OP_RELEASE_ALL)
         end = (hf_end){end.request, hf_slice_of(step->op->type), hf_slice_of(step->op->id),
                        step->op->fence};
-    return hf_ends_have(&step->of->session->ends, &end);
+    return end.request.size > 0 && hf_ends_have(&step->of->session->ends, &end);
 }
 
-/* ... or of another end in its linked run: the last one has left the note. */
-static bool apply_lock_run_is_noted(const hf_step *step)
+/* ... or of the whole linked run that it stands in. */
+static bool apply_lock_run_is_noted(hf_step *step)
 {
-    hf_step one = *step;
-    while (step->rows->run != 0 && one.op > step->batch->ops && one.op[-1].linked)
-        one.op--;
-    for (;; one.op++) {
-        one.of = &step->rows->of_op[one.op - step->batch->ops];
-        if (one.of->session == step->of->session && hf_op_leaves_end(one.op)) {
-            one.request = hf_slice_of(one.op->request_id);
-            one.scope = lock_scope(&one);
-            if (apply_lock_is_noted(&one))
-                return true;
-        }
-        if (step->rows->run == 0 || !one.op->linked)
-            return false;
-    }
+    hf_end run = {hf_run_name(step), HF_NOTHING, HF_NOTHING, 0};
+    return run.request.size > 0 && hf_ends_have(&step->of->session->ends, &run);
 }
 
 /* True when this very request ended the session's hold before: asking again answers done. */
 static bool ended_before(hf_step *step)
 {
     const hf_resource_row *resource = step->of->resource;
-    bool ended = step->rows->drops_free ? apply_lock_run_is_noted(step)
+    bool ended = step->rows->drops_free ? apply_lock_is_noted(step) || apply_lock_run_is_noted(step)
                                         : hf_asked_before(step) &&
                                               memcmp(resource->ended_session, step->of->session->id,
                                                      HF_SESSION_ID_MAX) == 0;
@@ -96,7 +84,7 @@ static bool ended_before(hf_step *step)
 
 bool hf_released_all_before(hf_step *step)
 {
-    return step->rows->drops_free && apply_lock_run_is_noted(step);
+    return step->rows->drops_free && (apply_lock_is_noted(step) || apply_lock_run_is_noted(step));
 }
 
 /* Whether an op ends the hold that the step is about. */

@@ -84,11 +84,14 @@ bool hf_op_grows(hf_op_kind kind)
 {
     return traits_of(kind) & GROWS;
 }
+bool hf_op_ends(hf_op_kind kind)
+{
+    return kind == HF_OP_RELEASE || kind == HF_OP_RELEASE_ALL || kind == HF_OP_HAND_OVER ||
+           kind == HF_OP_DECLINE;
+}
 bool hf_op_leaves_end(const hf_op *op)
 {
-    return (op->kind == HF_OP_RELEASE || op->kind == HF_OP_RELEASE_ALL ||
-            op->kind == HF_OP_HAND_OVER || op->kind == HF_OP_DECLINE) &&
-           op->request_id != NULL && op->request_id[0] != '\0';
+    return hf_op_ends(op->kind) && op->request_id != NULL && op->request_id[0] != '\0';
 }
 const char *hf_op_kind_name(hf_op_kind kind)
 {

@@ -29,8 +29,9 @@ hf_status hf_batch_check(hf_batch *batch, hf_error *err);
  * are often one session's. */
 const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena *arena, bool *ok);
 
-/* Whether the op ends a hold, or declines a request, so that it can be asked again: it has a
- * request id, and is not forced. */
+/* Whether the op ends a hold of its session, or declines a request; and whether it does so with a
+ * request id, by which it can be asked again. */
+bool hf_op_ends(hf_op_kind kind);
 bool hf_op_leaves_end(const hf_op *op);
 
 /* Forgets the answers before a batch is (re-)run. */

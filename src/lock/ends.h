@@ -4,10 +4,11 @@
  *
  * They are text, newest first, HF_ENDS_SIZE characters each: the fence (its lowest 48 bits) and a
  * hash of 60 bits, both in digits of base 64. The hash is of the request id (with a space and its
- * scope where the op has one), the type and the id; the last two are empty for release-all. They
- * are so short because every release writes them: the less the rows of sessions take, the fewer
- * pages a batch changes. A client that makes two of its own request ids collide harms only
- * itself. */
+ * scope where the op has one), the type and the id; the last two are empty for release-all, and for
+ * a linked run with several ends, whose request is a name of all of them (hf_run_name). They are so
+ * short because every release writes them: the less the rows of sessions take, the fewer pages a
+ * batch changes. Request ids are their clients' own: who makes two of them collide is answered that
+ * the second was done before. */
 #ifndef HF_LOCK_ENDS_H
 #define HF_LOCK_ENDS_H
 

@@ -55,6 +55,8 @@ struct hf_session_row {
     hf_lost_row *lost;  /* complete when wants_lost */
     hf_end end;         /* of this op or run, to be put to the ends */
     bool end_noted, ends_changed;
+    unsigned named_run; /* the run whose name this is; hf_run_name */
+    hf_slice run_name;
     const hf_credentials *verified;             /* whose key was found right in this batch */
     int64_t loaded_expires_us, loaded_ended_us; /* the store's own: what its row has */
     bool locked, busy, anchors_busy;            /* the store's own: what it could lock */

@@ -55,6 +55,9 @@ bool hf_asked_before(const hf_step *step);
 /* The same for a session's release-all, which only its own row can tell. */
 bool hf_released_all_before(hf_step *step);
 bool hf_run_done(const hf_step *step);
+/* What the session's row remembers a linked run by: all of its ends there, several of them. Empty:
+ * the op is in no such run. */
+hf_slice hf_run_name(hf_step *step);
 
 /* Changing rows, each with its event. */
 void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor,

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* Reads the row as it is now into `theirs`. A stored version first: what the row holds is then never
- * older than it. */
+/* Reads the row as it is now into `theirs`. A stored version first: what the row holds is then
+ * never older than it. */
 hf_status rec_check_read(rec_work *work, hf_record *record, rec_lock lock, hf_error *err)
 {
     const rec_table *table = record->table;

@@ -391,7 +391,8 @@ static void database_load_count_live(database_work *work)
     for (hf_session_row *row = work->conn->rows.sessions; row != NULL; row = row->next)
         for (hf_lock_row *lock = row->counts_locks ? row->locks : NULL; lock != NULL;
              lock = lock->session_next)
-            row->live_locks -= lock->ends_us != 0 && lock->ends_us <= work->now_us;
+            row->live_locks -=
+                row->live_locks > 0 && lock->ends_us != 0 && lock->ends_us <= work->now_us;
 }
 
 void database_expect_time(database_work *work)
@@ -416,7 +417,6 @@ static void database_load_load(database_work *work)
     database_load_queue_rows(work, resources);
     database_send(work);
     database_expect_time(work);
-    database_load_count_live(work);
     if (work->lookup == LOOKUP_QUICK && database_load_resource_of(work, resources, 0)->busy) {
         work->lookup = LOOKUP_MISSED;
         return;
@@ -461,6 +461,7 @@ bool database_load(database_work *work, hf_error *err)
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
         return false;
     database_load_load(work);
+    database_load_count_live(work);
     return true;
 }
 

@@ -107,6 +107,8 @@ void sqlite_reserve_give_up(const char *path);
 /* sqlite_schema.c: tables, versions, backups. */
 hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours,
                               hf_error *err);
+/* Whether the tables, which are there, still have to be upgraded. */
+hf_status sqlite_schema_is_old(hf_db *db, const char *names, bool *old, hf_error *err);
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err);
 hf_status sqlite_backup(hf_store *store, const char *path, hf_error *err);
 hf_status sqlite_restore(hf_store *store, const char *path, bool replace, hf_error *err);

@@ -175,6 +175,14 @@ hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schem
     return status;
 }
 
+hf_status sqlite_schema_is_old(hf_db *db, const char *names, bool *old, hf_error *err)
+{
+    int version = 0;
+    hf_status status = sqlite_schema_version_of(db, names, &version, err);
+    *old = version < schema.count;
+    return status;
+}
+
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
 {
     int version = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores in which a free resource leaves no row (SQLite and memory): what is asked again after
- * every kind of end ends no newer hold (P12), fences go on rising (P8), and no row is left. On
- * SQLite a resource that is held has no row either. */
+/* Stores in which a free resource leaves no row (SQLite, Redis and memory): what is asked again
+ * after every kind of end ends no newer hold (P12), fences go on rising (P8), and no row is left.
+ * On SQLite a resource that is held has no row either. */
 #include "suite.h"
 
+#include <holdfast/sqlite.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,9 +169,87 @@ static void a_session_remembers_its_last_ends(fixture *w)
         answer(both, 1, HF_OK);
     }
     refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "0"), .request_id = "r0");
-    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
+    hf_batch *again = batch_of(w, 2);
+    add(again, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1", .linked = true);
+    add(again, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
+    run(w, again);
+    answer(again, 0, HF_OK);
+    answer(again, 1, HF_OK);
     done(w, RELEASE, BY(alice), ON("policy", "16"), .request_id = "r16");
     refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "15"), .request_id = "r16");
+}
+
+/* An end that was asked for alone says nothing of the others in a run that names it too. */
+static void a_run_is_not_taken_for_one_of_its_ends(fixture *w)
+{
+    hf_credentials alice = person(w, "alice", NULL);
+    for (int alone = 1; alone <= 2; alone++) {
+        char request[8];
+        snprintf(request, sizeof request, "r%d", alone);
+        done(w, ACQUIRE, BY(alice), ON("page", "1"));
+        done(w, ACQUIRE, BY(alice), ON("page", "2"));
+        done(w, RELEASE, BY(alice), ON("page", alone == 1 ? "1" : "2"), .request_id = request);
+        hf_batch *both = batch_of(w, 2);
+        add(both, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1", .linked = true);
+        add(both, RELEASE, BY(alice), ON("page", "2"), .request_id = "r2");
+        run(w, both);
+        answer(both, 0, HF_OK);
+        answer(both, 1, HF_OK);
+        refused(w, HF_NOT_HELD, HOLDS, BY(alice), ON("page", "1"));
+        refused(w, HF_NOT_HELD, HOLDS, BY(alice), ON("page", "2"));
+        done(w, CLOSE, BY(alice));
+        alice = person(w, "alice", NULL);
+    }
+}
+
+static void a_release_all_is_not_taken_for_an_end_before_it(fixture *w)
+{
+    hf_credentials alice = person(w, "alice", NULL);
+    done(w, ACQUIRE, BY(alice), ON("page", "1"));
+    done(w, ACQUIRE, BY(alice), ON("page", "2"));
+    done(w, RELEASE, BY(alice), ON("page", "2"), .request_id = "r2");
+    hf_batch *both = batch_of(w, 2);
+    add(both, RELEASE, BY(alice), ON("page", "2"), .request_id = "r2", .linked = true);
+    add(both, RELEASE_ALL, BY(alice), .request_id = "r3");
+    run(w, both);
+    refused(w, HF_NOT_HELD, HOLDS, BY(alice), ON("page", "1"));
+}
+
+/* One end of the run has no request id: the run's name settles it all the same. */
+static void a_run_is_asked_again_as_a_whole(fixture *w)
+{
+    if (!w->at->drops_free)
+        return;
+    hf_credentials alice = person(w, "alice", NULL);
+    done(w, ACQUIRE, BY(alice), ON("page", "2"));
+    for (int i = 0; i < 2; i++) {
+        done(w, ACQUIRE, BY(alice), ON("page", "1"));
+        hf_batch *both = batch_of(w, 2);
+        add(both, RELEASE, BY(alice), ON("page", "2"), .request_id = "r2", .linked = true);
+        add(both, RELEASE, BY(alice), ON("page", "1"));
+        run(w, both);
+        answer(both, 1, HF_OK);
+    }
+    done(w, HOLDS, BY(alice), ON("page", "1"));
+}
+
+/* A forced release that is too old to be asked again does not come back with the next one. */
+static void an_old_forced_release_is_forgotten(fixture *w)
+{
+    if (!w->at->drops_free)
+        return;
+    hf_credentials alice = person_idle(w, "alice", NULL, 9 * DAY);
+    done(w, SAVE, ON("page", "1"), .user = "alice", .absent = true); /* its row stays */
+    static const char *const forced[] = {"f1", "f2", "f1"};
+    for (int i = 0; i < 3; i++) {
+        done(w, ACQUIRE, BY(alice), ON("page", "1"));
+        const hf_answer *answer = done(w, FORCE_RELEASE, ON("page", "1"), .actor = "root",
+                                       .text = "night", .request_id = forced[i]);
+        expect_int(answer->locks_count, 1);
+        if (i == 0)
+            clock_forward(w, 3 * DAY);
+    }
+    refused(w, HF_NOT_HELD, HOLDS, BY(alice), ON("page", "1"));
 }
 
 /* A run that is undone leaves no note: its releases are done when they are asked again. */
@@ -375,6 +454,9 @@ static void a_file_of_the_version_before_is_upgraded(fixture *w)
                             "UPDATE holdfast_meta SET value = '1' WHERE name = 'schema'",
                             NULL, NULL, NULL),
                SQLITE_OK);
+    hf_store *wrapped = NULL;
+    expect(HF_UNAVAILABLE, hf_sqlite_wrap(db, NULL, 0, &wrapped, &err), err);
+    expect_contains(err.message, "HF_SQLITE_INSTALL once, which upgrades them");
     sqlite3_close(db);
     expect(HF_OK, hf_store_open(w->url, &w->store, &err), err);
     clock_set(w, w->now_us);
@@ -420,6 +502,10 @@ static const suite_test free_rows_tests[] = {
     TEST(a_forced_release_asked_again_ends_no_newer_one_after_others),
     TEST(a_forced_release_is_remembered_for_a_day),
     TEST(a_session_remembers_its_last_ends),
+    TEST(a_run_is_not_taken_for_one_of_its_ends),
+    TEST(a_release_all_is_not_taken_for_an_end_before_it),
+    TEST(a_run_is_asked_again_as_a_whole),
+    TEST(an_old_forced_release_is_forgotten),
     TEST(a_run_that_was_undone_is_not_remembered),
     TEST(a_beat_with_many_locks_counts_them),
     TEST_FILE(a_resource_that_was_never_saved_has_no_row),

@@ -19,7 +19,7 @@ static scene *premises_open(void)
     return s;
 }
 
-static void rely(scene *s, hf_unit *unit, hf_rely_kind kind, const char *resource)
+static void premises_rely(scene *s, hf_unit *unit, hf_rely_kind kind, const char *resource)
 {
     hf_reliance on = {.kind = kind, .resource = resource};
     expect(HF_OK, hf_unit_rely(unit, &on, &s->err), s->err);
@@ -30,7 +30,7 @@ static hf_unit *premises_unit(scene *s, hf_rely_kind kind, const char *resource)
 {
     hf_unit *unit = scene_unit(s, "Alice");
     scene_set(scene_find(unit, "doctor/1"), "on_call", HF_NUMBER(0));
-    rely(s, unit, kind, resource);
+    premises_rely(s, unit, kind, resource);
     return unit;
 }
 
@@ -80,7 +80,7 @@ static void what_is_written_may_be_relied_on_as_a_whole(void **state)
         hf_unit *unit = scene_unit(s, "Alice");
         scene_set(scene_find(unit, "loose/x"), "a", HF_TEXT(relies ? "a2" : "a1"));
         if (relies)
-            rely(s, unit, HF_RELY_UNCHANGED, "loose/x");
+            premises_rely(s, unit, HF_RELY_UNCHANGED, "loose/x");
         scene_run(s, relies ? "UPDATE {n}_loose SET b = 'theirs'" : "UPDATE {n}_loose SET b = 'c'");
         if (relies) {
             premises_refused(unit, "loose/x", "loose/x, on which this work relies, was changed.");
