@@ -343,6 +343,17 @@ static void postgres_flight_fly(pg_flight *flight, pg_stmt *first)
         PQexitPipelineMode(conn);
 }
 
+/* What ends by itself is committed after its answer: only then is it known. */
+static void postgres_flight_unreplicated(pg_flight *flight, pg_stmt *first)
+{
+    if (flight->failed || !is_unreplicated(flight, true))
+        return;
+    for (pg_stmt *it = first; it != NULL; it = it->next) {
+        PQclear(it->result);
+        it->result = NULL;
+    }
+}
+
 hf_status pg_fly(pg_db *db, pg_stmt *first, hf_error *err)
 {
     assert(first != NULL);
@@ -364,6 +375,7 @@ hf_status pg_fly(pg_db *db, pg_stmt *first, hf_error *err)
     postgres_flight_fly(&flight, first);
     if (blocking)
         PQsetnonblocking(db->conn, 0);
+    postgres_flight_unreplicated(&flight, first);
     for (pg_stmt *it = first; it != NULL; it = it->next)
         if (it->result != NULL)
             it->state = PG_DONE;

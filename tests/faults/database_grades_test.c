@@ -3,6 +3,7 @@
  * take no writes are refused, and one that comes to be such is told as unavailable until it is well
  * again. The argument names the server, which is private. */
 #include "database/shop.h"
+#include "db/open.h"
 #include "faults/database_target.h"
 
 #include <fcntl.h>
@@ -410,18 +411,23 @@ static void *acquirer_main(void *context)
     return NULL;
 }
 
-/* Acquires while someone cancels the wait for the standby: PostgreSQL then commits with a warning,
- * and what was committed is on one server alone. */
-static said acquire_cancelled(acquirer *it)
+static void server_grades_cancel_wait(void)
 {
     static const char waiting[] =
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    expect_int(pthread_create(&it->thread, NULL, acquirer_main, it), 0);
     for (int64_t until_us = now_us() + 20 * SECOND;
          app_number(admin, waiting) == 0 && now_us() < until_us;)
         rest_ms(5);
     app_do(admin,
            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+}
+
+/* Acquires while someone cancels the wait for the standby: PostgreSQL then commits with a warning,
+ * and what was committed is on one server alone. */
+static said acquire_cancelled(acquirer *it)
+{
+    expect_int(pthread_create(&it->thread, NULL, acquirer_main, it), 0);
+    server_grades_cancel_wait();
     expect_int(pthread_join(it->thread, NULL), 0);
     return it->got;
 }
@@ -443,6 +449,36 @@ static void what_no_standby_has_is_unsure(void **state)
     expect_int(again.lock.fence, fence);
     must(HF_OK, it.store, CLOSE, BY(it.who));
     hf_store_close(it.store);
+}
+
+/* ... also what is committed by itself, as one statement. */
+static void *alone_main(void *context)
+{
+    hf_db *db = NULL;
+    hf_error *err = context;
+    char answer[32];
+    expect(HF_OK, hf_db_open_url(server->url_admin, &db, err), *err);
+    hf_status status =
+        hf_db_ask(db, "UPDATE server_grades SET n = n + 1 RETURNING n", answer, sizeof answer, err);
+    hf_db_close(db);
+    expect_int(status, HF_UNSURE);
+    return NULL;
+}
+
+static void a_statement_that_no_standby_has_is_unsure(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    hf_error err;
+    app_do(admin, "CREATE TABLE server_grades AS SELECT 1 AS n");
+    server_grades_set("synchronous_standby_names", "nobody");
+    expect_int(pthread_create(&thread, NULL, alone_main, &err), 0);
+    server_grades_cancel_wait();
+    expect_int(pthread_join(thread, NULL), 0);
+    expect_contains(err.message, "standby");
+    server_grades_set("synchronous_standby_names", NULL);
+    expect_int(app_number(admin, "SELECT n FROM server_grades"), 2);
+    app_do(admin, "DROP TABLE server_grades");
 }
 
 /* ---- a real standby ---- */
@@ -726,6 +762,7 @@ int main(int argc, char **argv)
         OF_ALL,
         cmocka_unit_test(synchronous_commit_is_on_even_if_the_account_has_it_off),
         cmocka_unit_test(what_no_standby_has_is_unsure),
+        cmocka_unit_test(a_statement_that_no_standby_has_is_unsure),
         cmocka_unit_test(a_hot_standby_is_refused),
     };
     if (server_name && strcmp(server_name, "postgres") == 0)
