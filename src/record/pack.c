@@ -45,6 +45,16 @@ static int64_t pack_number_of(const hf_record *record)
     return number;
 }
 
+/* Who saved it and when; the resource and its number stand in the record. */
+static void pack_saved(hf_buffer *out, const hf_version *saved)
+{
+    pack_int(out, saved == NULL ? 0 : saved->saved_us);
+    if (saved == NULL)
+        return;
+    pack_text(out, saved->user, strlen(saved->user));
+    pack_text(out, saved->name, strlen(saved->name));
+}
+
 static void pack_record(hf_buffer *out, const hf_record *record)
 {
     const rec_table *table = record->table;
@@ -53,6 +63,7 @@ static void pack_record(hf_buffer *out, const hf_record *record)
     pack_int(out, record->added | record->removed << 1 | record->gone << 2 | record->seen << 3);
     pack_int(out, record->version);
     pack_int(out, pack_number_of(record->parent));
+    pack_saved(out, record->saved);
     pack_int(out, (int64_t)table->count);
     for (size_t i = 0; i < table->count; i++) {
         pack_field(out, &record->base[i]);
@@ -178,6 +189,22 @@ static void pack_take_id(pack_reader *from, char id[HF_ID_SIZE])
         memcpy(id, text, size + 1);
 }
 
+static void pack_take_saved(pack_reader *from, hf_record *record)
+{
+    hf_version saved = {.saved_us = pack_take_int(from), .number = record->version};
+    char *const to[] = {saved.user, saved.name};
+    if (saved.saved_us == 0)
+        return;
+    for (int i = 0; i < 2; i++) {
+        size_t size = 0;
+        const char *text = pack_take_text(from, &size);
+        from->failed |= text == NULL || size >= HF_TEXT_SIZE;
+        if (!from->failed)
+            memcpy(to[i], text, size);
+    }
+    from->failed |= rec_version_keep(&from->unit->arena, &saved, &record->saved, NULL) != HF_OK;
+}
+
 static void pack_take_record(pack_reader *from, hf_error *err)
 {
     rec_table *table = pack_take_table(from);
@@ -194,6 +221,7 @@ static void pack_take_record(pack_reader *from, hf_error *err)
     record->seen = (flags & 8) != 0;
     record->version = pack_take_int(from);
     record->parent = pack_take_record_number(from);
+    pack_take_saved(from, record);
     if ((record->parent == NULL) != (table->parent == NULL) || record->parent == record ||
         (record->parent != NULL && record->parent->table != table->parent) ||
         pack_take_int(from) != (int64_t)table->count)
@@ -252,6 +280,5 @@ hf_status rec_unpack(hf_unit *unit, hf_slice bytes, hf_error *err)
     return !from.failed && from.at == from.end
                ? HF_OK
                : hf_fail(err, HF_INVALID,
-                         "The token does not fit to the tables as they are now; begin the work "
-                         "again.");
+                         "The tables of the token have changed since; begin the work again.");
 }

@@ -89,6 +89,38 @@ static void a_token_is_good_in_a_later_request_and_once(void **state)
     scene_close(s);
 }
 
+/* Who saved it, where the version is stored; and a table that has changed meanwhile. */
+static void a_token_keeps_who_saved_and_fits_its_tables(void **state)
+{
+    (void)state;
+    scene *s = tokens_open();
+    hf_unit *unit = scene_unit(s, "Carol"), *later = NULL;
+    hf_record_info info;
+    char *token = NULL;
+    scene_run(s, "INSERT INTO {n}_item (cart, place, what) VALUES ('7', 1, 'a')");
+    scene_set(scene_find(unit, "item/7,1"), "what", HF_TEXT("b"));
+    scene_commit(unit);
+    hf_unit_free(unit);
+    unit = scene_unit(s, "Alice");
+    scene_find(unit, "item/7,1");
+    expect(HF_OK, hf_unit_export(unit, 60000000, &token, &s->err), s->err);
+    expect(HF_OK, tokens_import(s->records, "Alice", token, &later, &s->err), s->err);
+    hf_record_describe(scene_find(later, "cart/7"), &info);
+    expect_text(info.by, "Carol");
+    expect_true(info.at_us > 0);
+    hf_unit_free(later);
+    scene_run(s, "ALTER TABLE {n}_item RENAME COLUMN what TO thing");
+    hf_tables *again = NULL;
+    expect(HF_OK, hf_tables_open(s->url, s->tables, s->count, s->keys, &again, &s->err), s->err);
+    expect(HF_INVALID, tokens_import(again, "Alice", token, &later, &s->err), s->err);
+    expect_contains(s->err.message, "have changed since; begin the work again");
+    hf_tables_close(again);
+    scene_run(s, "ALTER TABLE {n}_item RENAME COLUMN thing TO what");
+    hf_json_free(token);
+    hf_unit_free(unit);
+    scene_close(s);
+}
+
 /* Commits it in a process of its own; its exit code. */
 static int tokens_elsewhere(scene *s, const char *token)
 {
@@ -218,6 +250,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_is_good_in_a_later_request_and_once),
+        cmocka_unit_test(a_token_keeps_who_saved_and_fits_its_tables),
         cmocka_unit_test(two_processes_with_one_token_save_once),
         cmocka_unit_test(an_altered_token_opens_to_nothing),
         cmocka_unit_test(a_token_has_a_user_an_end_and_keys),
