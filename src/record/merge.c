@@ -60,9 +60,12 @@ static bool merge_scaled(const hf_field *value, int *scale, int64_t *out)
     if (value->kind != HF_FIELD_TEXT || value->size > 18)
         return false;
     *scale = point == NULL ? 0 : (int)strlen(point + 1);
-    for (const char *at = value->text; *at != '\0'; at++)
+    for (const char *at = value->text; *at != '\0'; at++) {
+        if (strchr("0123456789.-+", *at) == NULL)
+            return false; /* SQLite writes large ones with an exponent */
         if (*at != '.')
             digits[size++] = *at;
+    }
     digits[size] = '\0';
     *out = strtoll(digits, NULL, 10);
     return true;

@@ -61,6 +61,34 @@ static void the_same_from_both_sides_is_summed(void **state)
     scene_close(s);
 }
 
+/* Decimals are summed as they are written; SQLite writes large ones so that they can't be. */
+static void decimals_are_summed_exactly_or_not_at_all(void **state)
+{
+    (void)state;
+    scene *s = merge_open();
+    hf_tables *tables = NULL;
+    static const hf_column sums[] = {{.name = "balance", .merge = HF_MERGE_SUM}, {0}};
+    hf_table customer = *scene_table(s, "customer");
+    customer.columns = sums;
+    expect(HF_OK, hf_tables_open(s->url, &customer, 1, NULL, &tables, &s->err), s->err);
+    for (int large = 0; large < 1 + s->at->own_file; large++) {
+        hf_unit *unit = NULL;
+        scene_run(s, large ? "UPDATE {n}_customer SET balance = 1e20"
+                           : "UPDATE {n}_customer SET balance = 10.1");
+        expect(HF_OK, hf_unit_open(tables, &(hf_unit_options){.user = "Alice"}, &unit, &s->err),
+               s->err);
+        scene_set(scene_find(unit, "customer/42"), "balance", HF_TEXT("10.3"));
+        scene_run(s, large ? "UPDATE {n}_customer SET balance = 2e20, version = version + 1"
+                           : "UPDATE {n}_customer SET balance = 9.15, version = version + 1");
+        expect(large ? HF_STALE : HF_OK, hf_unit_merge(unit, NULL, &s->err), s->err);
+        if (!large)
+            expect_text(scene_text(scene_find(unit, "customer/42"), "balance"), "9.35");
+        hf_unit_free(unit);
+    }
+    hf_tables_close(tables);
+    scene_close(s);
+}
+
 /* What goes with the removed record is looked at by nobody: others have just added to it. */
 static void a_removal_is_not_merged_over_new_members(void **state)
 {
@@ -261,6 +289,7 @@ int main(void)
         cmocka_unit_test(mine_least_and_a_function_of_the_program_decide_too),
         cmocka_unit_test(a_person_decides_where_no_rule_does),
         cmocka_unit_test(the_same_from_both_sides_is_summed),
+        cmocka_unit_test(decimals_are_summed_exactly_or_not_at_all),
         cmocka_unit_test(a_removal_is_not_merged_over_new_members),
         cmocka_unit_test(what_was_merely_read_must_not_have_changed),
         cmocka_unit_test(merged_changes_commute),
