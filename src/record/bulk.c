@@ -26,6 +26,22 @@ typedef struct bulk_work {
 
 /* ---- what is asked for ---- */
 
+/* A list has one type for each of its columns. */
+static hf_status bulk_check_types(const bulk_work *work, hf_error *err)
+{
+    const rec_table *table = work->table;
+    size_t count = table->key_count + work->bulk->columns_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i < table->key_count ? table->key[i] : work->columns[i - table->key_count];
+        if (table->columns[at].holds == REC_ANY)
+            return hf_fail(err, HF_INVALID,
+                           "The column %s of %s has no type that says what it holds; it can't be "
+                           "saved in bulk.",
+                           table->columns[at].name, table->name);
+    }
+    return HF_OK;
+}
+
 static hf_status bulk_check(bulk_work *work, hf_tables *tables, hf_error *err)
 {
     const hf_bulk *bulk = work->bulk;
@@ -54,7 +70,7 @@ static hf_status bulk_check(bulk_work *work, hf_tables *tables, hf_error *err)
                            bulk->columns[i] == NULL ? "" : bulk->columns[i], table->name);
         work->columns[i] = (size_t)at;
     }
-    return HF_OK;
+    return bulk_check_types(work, err);
 }
 
 static char bulk_letter(const hf_tables *tables, const rec_column *column)

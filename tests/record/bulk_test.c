@@ -117,6 +117,23 @@ static void a_bulk_that_makes_no_sense_is_refused(void **state)
     expect(HF_INVALID, hf_tables_bulk(s->records, &alice, &bulk, NULL, NULL, &s->err), s->err);
     expect(HF_INVALID, hf_tables_bulk(s->records, &alice, NULL, NULL, NULL, &s->err), s->err);
     expect_text(scene_value(s, "SELECT amount FROM {n}_line"), "0");
+    if (s->at->own_file) { /* where a column needs no type */
+        hf_tables *tables = NULL;
+        char name[80];
+        static const char *const any[] = {"v"}, *const one[] = {"1"};
+        snprintf(name, sizeof name, "%s_any", s->names);
+        scene_run(s, "CREATE TABLE {n}_any (id INTEGER PRIMARY KEY, v, version INTEGER NOT NULL "
+                     "DEFAULT 1); INSERT INTO {n}_any (id, v) VALUES (1, 7)");
+        expect(HF_OK,
+               hf_tables_open(s->url, &(hf_table){.name = name, .version = "version"}, 1, NULL,
+                              &tables, &s->err),
+               s->err);
+        bulk = (hf_bulk){name, any, 1, one, versions, values, 1, false};
+        expect(HF_INVALID, hf_tables_bulk(tables, &alice, &bulk, NULL, NULL, &s->err), s->err);
+        expect_contains(s->err.message, "The column v of ");
+        expect_contains(s->err.message, "has no type that says what it holds");
+        hf_tables_close(tables);
+    }
     good.rows = 1;
     expect(HF_OK, hf_tables_bulk(s->records, &alice, &good, NULL, NULL, &s->err), s->err);
     expect_text(scene_value(s, "SELECT amount FROM {n}_line"), "1");
