@@ -1,17 +1,19 @@
 -- What records ask a database about a table: its schema ('': as found) and name are the parameters.
 
--- Schema and name as the catalog spells them.
+-- Schema and name as the catalog spells them; the engine that keeps it, if that has no transactions.
 -- name: find
 -- postgres:
-SELECT n.nspname::text, c.relname::text
+SELECT n.nspname::text, c.relname::text, ''
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind IN ('r', 'p') AND c.relname = $2
    AND CASE WHEN $1 = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname = $1 END
 -- mysql:
-SELECT t.table_schema, t.table_name FROM information_schema.tables t
+SELECT t.table_schema, t.table_name,
+       COALESCE((SELECT e.engine FROM information_schema.engines e WHERE e.engine = t.engine AND e.transactions = 'NO'), '')
+  FROM information_schema.tables t
  WHERE t.table_type = 'BASE TABLE' AND t.table_schema = CASE WHEN $1 = _utf8mb4'' THEN DATABASE() ELSE $1 END AND t.table_name = $2
 -- sqlite:
-SELECT schema, name FROM pragma_table_list
+SELECT schema, name, '' FROM pragma_table_list
  WHERE type = 'table' AND schema = CASE WHEN ?1 = '' THEN 'main' ELSE ?1 END AND lower(name) = lower(?2)
 
 -- Name, type, place in the primary key, null is allowed, the database makes a value when none is given, it always does, most characters.

@@ -156,15 +156,17 @@ static char *put_list(char *at, const hf_list *list, int first, pg_values *out)
 
 bool pg_is_single(const hf_params *params)
 {
+    bool any = false;
     for (int i = 1; i <= params->count; i++) {
         const hf_param *param = &params->at[i];
         if (param->kind != HF_VALUE_LIST)
             continue;
         if (param->list->count > 1)
             return false;
+        any = true;
         i += (int)param->list->columns - 1;
     }
-    return true;
+    return any;
 }
 
 bool pg_single_text(const char *sql, char **out)

@@ -52,25 +52,36 @@ char *rec_quote(hf_tables *tables, hf_arena *arena, const char *name)
 /* ---- types ---- */
 
 typedef struct rec_type_name {
-    const char *begins;
+    const char *begins; /* of SQLite: what it contains; of PostgreSQL: all of it */
     rec_class holds;
     int bits; /* of whole numbers */
 } rec_type_name;
 
-/* The first that the type's name begins with counts. */
+/* Names of types without what stands in parentheses. */
 static const rec_type_name rec_types_postgres[] = {
-    {"smallint", REC_INT, 16},   {"integer", REC_INT, 32},
-    {"bigint", REC_INT, 64},     {"boolean", REC_BOOL, 0},
-    {"real", REC_REAL, 0},       {"double precision", REC_REAL, 0},
-    {"numeric", REC_DECIMAL, 0}, {"character varying", REC_TEXT, 0},
-    {"character", REC_TEXT, 0},  {"text", REC_TEXT, 0},
-    {"name", REC_TEXT, 0},       {"bytea", REC_BYTES, 0},
-    {"date", REC_DATE, 0},       {"timestamp with time zone", REC_INSTANT, 0},
-    {"timestamp", REC_STAMP, 0}, {"time without", REC_TIME, 0},
-    {"uuid", REC_UUID, 0},       {"json", REC_JSON, 0},
+    {"smallint", REC_INT, 16},
+    {"integer", REC_INT, 32},
+    {"bigint", REC_INT, 64},
+    {"boolean", REC_BOOL, 0},
+    {"real", REC_REAL, 0},
+    {"double precision", REC_REAL, 0},
+    {"numeric", REC_DECIMAL, 0},
+    {"character varying", REC_TEXT, 0},
+    {"character", REC_TEXT, 0},
+    {"text", REC_TEXT, 0},
+    {"name", REC_TEXT, 0},
+    {"bytea", REC_BYTES, 0},
+    {"date", REC_DATE, 0},
+    {"timestamp with time zone", REC_INSTANT, 0},
+    {"timestamp without time zone", REC_STAMP, 0},
+    {"time without time zone", REC_TIME, 0},
+    {"uuid", REC_UUID, 0},
+    {"json", REC_JSON, 0},
+    {"jsonb", REC_JSON, 0},
     {NULL, REC_OTHER, 0},
 };
 
+/* The first that the type's name begins with counts. */
 static const rec_type_name rec_types_mysql[] = {
     {"tinyint(1)", REC_BOOL, 8},  {"tinyint", REC_INT, 8},       {"smallint", REC_INT, 16},
     {"mediumint", REC_INT, 24},   {"int", REC_INT, 32},          {"bigint", REC_INT, 64},
@@ -100,12 +111,11 @@ static const rec_type_name *rec_type_of(const hf_tables *tables, const char *typ
     const rec_type_name *at = tables->dialect == REC_SQLITE     ? rec_types_sqlite
                               : tables->dialect == REC_POSTGRES ? rec_types_postgres
                                                                 : rec_types_mysql;
-    size_t size = strlen(type);
-    if (tables->dialect == REC_POSTGRES && size > 2 && strcmp(type + size - 2, "[]") == 0)
-        return &rec_types_postgres[sizeof rec_types_postgres / sizeof *rec_types_postgres - 1];
     for (; at->begins != NULL; at++)
         if (tables->dialect == REC_SQLITE ? strcasestr(type, at->begins) != NULL
-                                          : strncasecmp(type, at->begins, strlen(at->begins)) == 0)
+            : tables->dialect == REC_POSTGRES
+                ? strcmp(type, at->begins) == 0
+                : strncasecmp(type, at->begins, strlen(at->begins)) == 0)
             break;
     return at;
 }
@@ -275,6 +285,13 @@ static hf_status rec_catalog_find(hf_tables *tables, hf_db *db, rec_table *table
     hf_status status = rec_catalog_ask(tables, db, table, REC_CATALOG_FIND, &stmt, err);
     if (status == HF_OK)
         status = hf_stmt_step(stmt, &row, err);
+    if (status == HF_OK && row && hf_stmt_column_text(stmt, 2).size > 0) {
+        hf_slice engine = hf_stmt_column_text(stmt, 2);
+        status = hf_fail(err, HF_INVALID,
+                         "The table %s is kept by %.*s, which has no transactions; change it: "
+                         "ALTER TABLE %s ENGINE=InnoDB.",
+                         table->as->name, (int)engine.size, engine.at, table->as->name);
+    }
     if (status == HF_OK && row) {
         bool named = table->schema[0] != '\0';
         table->schema = hf_arena_text(&tables->arena, hf_stmt_column_text(stmt, 0));

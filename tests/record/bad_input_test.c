@@ -14,6 +14,64 @@ static void bad_tables(scene *s, hf_table table, const char *part)
     expect_true(records == NULL);
 }
 
+/* Tables that only one kind of database has; dropped again. */
+static void bad_own_table(scene *s, hf_db_kind kind, const char *made, const char *part)
+{
+    char name[80];
+    hf_db_kind here = hf_db_kind_of(s->db);
+    if (kind != here && !(kind == HF_DB_MYSQL && here == HF_DB_MARIADB))
+        return;
+    scene_run(s, "DROP TABLE IF EXISTS {n}_own");
+    scene_run(s, made);
+    snprintf(name, sizeof name, "%s_own", s->names);
+    if (part != NULL)
+        bad_tables(s, (hf_table){.name = name, .version = "version"}, part);
+    else { /* it is read and saved as text */
+        hf_tables *tables = NULL;
+        hf_unit *unit = NULL;
+        hf_table own = {.name = name, .type = "own", .version = "version"};
+        expect(HF_OK, hf_tables_open(s->url, &own, 1, NULL, &tables, &s->err), s->err);
+        expect(HF_OK, hf_unit_open(tables, &(hf_unit_options){.user = "Alice"}, &unit, &s->err),
+               s->err);
+        scene_set(scene_find(unit, "own/1"), "span", HF_TEXT("[2026-02-01,2026-03-01)"));
+        scene_commit(unit);
+        expect_text(scene_text(scene_find(unit, "own/1"), "span"), "[2026-02-01,2026-03-01)");
+        hf_unit_free(unit);
+        hf_tables_close(tables);
+    }
+    scene_run(s, "DROP TABLE {n}_own");
+}
+
+static void types_and_engines_of_one_database(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    bad_own_table(s, HF_DB_MYSQL,
+                  "CREATE TABLE {n}_own (id INT PRIMARY KEY, version INT NOT NULL) ENGINE=MyISAM",
+                  "is kept by MyISAM, which has no transactions");
+    bad_own_table(s, HF_DB_POSTGRES,
+                  "CREATE TABLE {n}_own (id int PRIMARY KEY, span daterange, version int NOT NULL "
+                  "DEFAULT 1); INSERT INTO {n}_own (id) VALUES (1)",
+                  NULL);
+    if (hf_db_kind_of(s->db) == HF_DB_POSTGRES) { /* as the program wrote it */
+        hf_unit *unit = scene_unit(s, "Alice");
+        hf_record **found = NULL;
+        size_t count = 0;
+        scene_run(s, "INSERT INTO {n}_doctor (id, on_call) VALUES (1, 1), (2, 0), (3, 1)");
+        for (int i = 0; i < 3; i++) {
+            expect(HF_OK,
+                   hf_unit_select(unit, scene_table(s, "doctor")->name,
+                                  "id = ANY (ARRAY[1, 3]) AND on_call IN (SELECT * FROM "
+                                  "unnest(ARRAY[1, 2]))",
+                                  NULL, 0, &found, &count, &s->err),
+                   s->err);
+            expect_int(count, 2);
+        }
+        hf_unit_free(unit);
+    }
+    scene_close(s);
+}
+
 static void a_description_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -265,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_description_that_does_not_fit_is_refused),
+        cmocka_unit_test(types_and_engines_of_one_database),
         cmocka_unit_test(missing_columns_are_written_as_alter_statements),
         cmocka_unit_test(a_record_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_session_of_another_database_is_refused),
