@@ -395,10 +395,21 @@ static void database_load_count_live(database_work *work)
                 row->live_locks > 0 && lock->ends_us != 0 && lock->ends_us <= work->now_us;
 }
 
+static void database_load_clock(database_work *work)
+{
+    database_queue(work, SQL_DO_CLOCK, NULL);
+    database_send(work);
+}
+
+/* MariaDB may end an answer early, without an error, when its connection is killed: the next
+ * statement finds the connection lost. */
 void database_expect_time(database_work *work)
 {
     sql_conn *conn = work->conn;
-    if (conn->status == HF_OK && work->now_us == 0)
+    if (conn->status != HF_OK || work->now_us != 0)
+        return;
+    database_load_clock(work);
+    if (conn->status == HF_OK)
         conn->status = hf_fail(conn->err, HF_INTERNAL,
                                "An answer of %s came without its last row; look for what limits "
                                "the rows that are read there.",
@@ -467,7 +478,6 @@ bool database_load(database_work *work, hf_error *err)
 
 void database_read_clock(database_work *work)
 {
-    database_queue(work, SQL_DO_CLOCK, NULL);
-    database_send(work);
+    database_load_clock(work);
     database_expect_time(work);
 }
