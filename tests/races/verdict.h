@@ -41,7 +41,7 @@ void race_weather_note(race_weather *weather);
 void race_begin(race_board *board, race_weather *weather, int seconds);
 
 /* Whether it is over; to be asked often. On a machine so slow that little has happened it goes on,
- * for up to 40 s. */
+ * for up to 90 s. */
 bool race_is_over(race_board *board, race_log *const *logs, size_t count,
                   const race_bounds *bounds);
 
