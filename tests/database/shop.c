@@ -102,6 +102,27 @@ hf_credentials newcomer(hf_store *store, const char *user, int64_t idle_us)
     return out;
 }
 
+void takes_two_and_gives_them_back(hf_store *store, const char *user)
+{
+    static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_HOLDS, HF_OP_RELEASE, HF_OP_ACQUIRE};
+    hf_credentials who = newcomer(store, user, 0);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        hf_batch *batch = batch_new(2);
+        for (int j = 0; j < 2; j++) {
+            hf_op *op = hf_batch_add(batch, kinds[i]);
+            op->session = &who;
+            op->type = "policy";
+            op->id = j == 0 ? "one" : "two";
+        }
+        execute(store, batch);
+        answer(batch, 0, HF_OK);
+        answer(batch, 1, HF_OK);
+        hf_batch_free(batch);
+    }
+    expect_int(must(HF_OK, store, LIST, .target = who.id).locks_count, 2);
+    expect_int(must(HF_OK, store, CLOSE, BY(who)).locks_count, 2);
+}
+
 hf_credentials brief_holder(hf_store *store, const char *user, int64_t *idle_us, const char *id)
 {
     hf_credentials out = newcomer(store, user, *idle_us);

@@ -472,27 +472,18 @@ static void settings_are_the_same_afterwards(shop *s)
 }
 
 /* ... also when a batch fails. */
-/* Takes two, looks at them and gives them back in one batch; then the same by closing. Each of it
- * needs more than one row. */
-static void takes_two_and_gives_them_back(hf_store *store, const char *user)
+static void settings_are_the_same_after_a_failure(shop *s)
 {
-    static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_HOLDS, HF_OP_RELEASE, HF_OP_ACQUIRE};
-    hf_credentials who = newcomer(store, user, 0);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        hf_batch *batch = batch_new(2);
-        for (int j = 0; j < 2; j++) {
-            hf_op *op = hf_batch_add(batch, kinds[i]);
-            op->session = &who;
-            op->type = "policy";
-            op->id = j == 0 ? "one" : "two";
-        }
-        execute(store, batch);
-        answer(batch, 0, HF_OK);
-        answer(batch, 1, HF_OK);
-        hf_batch_free(batch);
-    }
-    expect_int(must(HF_OK, store, LIST, .target = who.id).locks_count, 2);
-    expect_int(must(HF_OK, store, CLOSE, BY(who)).locks_count, 2);
+    make_events_fail(s);
+    set_unusual_things(s);
+    char *before = app_settings(s->app);
+    expect_true(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")).whole);
+    wrap_same_text(before, app_settings(s->app));
+    app_begin(s->app, s->level);
+    before = app_settings(s->app);
+    expect_true(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")).whole);
+    wrap_same_text(before, app_settings(s->app));
+    wrap_goes_on(s, 1);
 }
 
 /* What keeps people from deleting too much by hand, and from reading it, is not for the store. */
@@ -511,35 +502,6 @@ static void limits_of_the_connection_do_not_matter(shop *s)
     expect_int(app_number(s->app, "SELECT @@sql_safe_updates + 0"), 1);
     expect_int(app_number(s->app, "SELECT @@sql_select_limit"), 1);
     expect_int(app_number(s->other, "SELECT count(*) FROM {lock}"), 0);
-}
-
-/* The same where all who connect get them. */
-static void limits_of_the_server_do_not_matter(shop *s)
-{
-    hf_error err = {0};
-    hf_store *store = NULL;
-    meddle(s, "SET GLOBAL sql_safe_updates = 1", "SET GLOBAL sql_safe_updates = 0");
-    meddle(s, "SET GLOBAL sql_select_limit = 1",
-           "SET GLOBAL sql_select_limit = 18446744073709551615");
-    expect(HF_OK, hf_store_open(s->url, &store, &err), err);
-    takes_two_and_gives_them_back(store, "anyone");
-    must(HF_OK, store, SWEEP, .limit = 100);
-    hf_store_close(store);
-    expect_int(app_number(s->other, "SELECT count(*) FROM {lock}"), 0);
-}
-
-static void settings_are_the_same_after_a_failure(shop *s)
-{
-    make_events_fail(s);
-    set_unusual_things(s);
-    char *before = app_settings(s->app);
-    expect_true(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")).whole);
-    wrap_same_text(before, app_settings(s->app));
-    app_begin(s->app, s->level);
-    before = app_settings(s->app);
-    expect_true(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")).whole);
-    wrap_same_text(before, app_settings(s->app));
-    wrap_goes_on(s, 1);
 }
 
 /* Without the lock wait that the application has set, its own statements would fail at once. */
@@ -665,7 +627,6 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(settings_are_the_same_after_a_failure),
         AT_EVERY_LEVEL(the_applications_own_waiting_is_its_own),
         AT_LEVELS(ON_MARIADB | ON_MYSQL, LEVELS_ALL, limits_of_the_connection_do_not_matter),
-        ON_SOME(ON_MARIADB | ON_MYSQL, limits_of_the_server_do_not_matter),
         ON_ANY(a_connection_can_be_wrapped_again_and_again),
         ON_ANY(bad_wraps_are_refused),
         AT_EVERY_LEVEL(a_connection_can_be_wrapped_inside_a_transaction),

@@ -152,6 +152,8 @@ static void server_grades_expect_works(const char *at)
                 "alice \\ ' \" \xc3\xa4");
     must(HF_OK, store, CLOSE, BY(alice));
     must(HF_OK, store, CLOSE, BY(bob));
+    takes_two_and_gives_them_back(store, "carol");
+    must(HF_OK, store, SWEEP, .limit = 100);
     hf_store_close(store);
 }
 
@@ -236,6 +238,8 @@ static const char *const of_mysql[][2] = {
     {"character_set_server", "latin1"},
     {"innodb_lock_wait_timeout", "1"},
     {"completion_type", "'CHAIN'"},
+    {"sql_safe_updates", "1"},
+    {"sql_select_limit", "1"},
 };
 
 /* A record that is saved by one statement is there for others, and was saved at the level that is
