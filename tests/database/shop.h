@@ -94,8 +94,8 @@ hf_batch *batch_new(size_t capacity);
 /* A new session; idle 0: the default. */
 hf_credentials newcomer(hf_store *store, const char *user, int64_t idle_us);
 hf_credentials drawn(void);
-/* In a new session: takes two, looks at them and gives them back, each in one batch; then takes them
- * again and closes. Each of it needs more than one row. */
+/* In a new session: takes two, looks at them and gives them back, each in one batch; then takes
+ * them again and closes. Each of it needs more than one row. */
 void takes_two_and_gives_them_back(hf_store *store, const char *user);
 /* A new session that dies soon but holds policy/ID. When it died before it came to that, another
  * one that lives twice as long is opened; idle_us is what it came to. */
