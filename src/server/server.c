@@ -117,9 +117,9 @@ static void server_reload(server *run)
     hf_error err = {0};
     systemd_reloading();
     if (service_reload(run->service, &err) == HF_OK) {
+        server_check_certificate(run);
         log_line(&run->log, LOG_LEVEL_INFO,
                  "Reloaded: certificates were read again; other settings need a restart.");
-        server_check_certificate(run);
     } else
         log_line(&run->log, LOG_LEVEL_ERROR,
                  "The certificates could not be read again; the old ones stay.",
