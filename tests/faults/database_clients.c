@@ -100,62 +100,6 @@ bool clients_heal(clients_board *board, clients_post *post, hf_store *store)
     }
 }
 
-/* ---- starting ---- */
-
-static void *thread_main(void *context)
-{
-    struct one *it = context;
-    if (it->all->kind == CLIENTS_TOGETHER)
-        clients_ledger_main(it->all->board, it->me, it->all->shared);
-    else
-        clients_batches_main(it->all->board, it->me, it->all->shared);
-    atomic_store(&it->all->board->posts[it->me].ended, true);
-    return NULL;
-}
-
-static void start_process(struct one *it)
-{
-    fflush(stdout);
-    it->process = fork();
-    if (it->process < 0)
-        FAIL("No process could be started.");
-    if (it->process > 0)
-        return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    clients_ledger_main(it->all->board, it->me, NULL);
-    atomic_store(&it->all->board->posts[it->me].ended, true);
-    _exit(0);
-}
-
-clients clients_start(const char *url, const clients_options *options)
-{
-    hf_error err = {0};
-    struct clients_workers *workers = calloc(1, sizeof *workers);
-    clients_board *board =
-        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    expect_true(workers != NULL && board != MAP_FAILED && options->count <= CLIENTS_MAX);
-    snprintf(board->url, sizeof board->url, "%s", url);
-    board->count = options->count;
-    board->seed = (unsigned)getpid() + (unsigned)monotonic_us();
-    board->loses_beats = options->loses_beats;
-    board->slow_to_heal = options->slow_to_heal;
-    workers->board = board;
-    workers->kind = options->kind;
-    printf("# %u %s, seed %u\n", board->count,
-           options->kind == CLIENTS_PROCESSES ? "processes" : "threads", board->seed);
-    if (options->kind != CLIENTS_PROCESSES)
-        expect(HF_OK, hf_store_open(url, &workers->shared, &err), err);
-    for (unsigned i = 0; i < board->count; i++) {
-        workers->of[i] = (struct one){.all = workers, .me = i};
-        if (options->kind == CLIENTS_PROCESSES)
-            start_process(&workers->of[i]);
-        else
-            expect_int(pthread_create(&workers->of[i].thread, NULL, thread_main, &workers->of[i]),
-                       0);
-    }
-    return (clients){.board = board, .kind = options->kind, .workers = workers};
-}
-
 /* ---- waiting ---- */
 
 static void database_clients_look(const clients *c)
@@ -234,6 +178,72 @@ void clients_calm(clients *c)
 void clients_work(clients *c, size_t more)
 {
     database_clients_wait_until(c, have_done, done_by_all(c) + more, "done their work");
+}
+
+/* ---- starting ---- */
+
+static void *thread_main(void *context)
+{
+    struct one *it = context;
+    if (it->all->kind == CLIENTS_TOGETHER)
+        clients_ledger_main(it->all->board, it->me, it->all->shared);
+    else
+        clients_batches_main(it->all->board, it->me, it->all->shared);
+    atomic_store(&it->all->board->posts[it->me].ended, true);
+    return NULL;
+}
+
+static void start_process(struct one *it)
+{
+    fflush(stdout);
+    it->process = fork();
+    if (it->process < 0)
+        FAIL("No process could be started.");
+    if (it->process > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    clients_ledger_main(it->all->board, it->me, NULL);
+    atomic_store(&it->all->board->posts[it->me].ended, true);
+    _exit(0);
+}
+
+static bool are_at_work(const clients *c, size_t each)
+{
+    unsigned at_work = 0;
+    for (unsigned i = 0; i < c->board->count; i++)
+        at_work += atomic_load(&c->board->posts[i].done) >= each;
+    return at_work == c->board->count;
+}
+
+clients clients_start(const char *url, const clients_options *options)
+{
+    hf_error err = {0};
+    struct clients_workers *workers = calloc(1, sizeof *workers);
+    clients_board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    expect_true(workers != NULL && board != MAP_FAILED && options->count <= CLIENTS_MAX);
+    snprintf(board->url, sizeof board->url, "%s", url);
+    board->count = options->count;
+    board->seed = (unsigned)getpid() + (unsigned)monotonic_us();
+    board->loses_beats = options->loses_beats;
+    board->slow_to_heal = options->slow_to_heal;
+    workers->board = board;
+    workers->kind = options->kind;
+    printf("# %u %s, seed %u\n", board->count,
+           options->kind == CLIENTS_PROCESSES ? "processes" : "threads", board->seed);
+    if (options->kind != CLIENTS_PROCESSES)
+        expect(HF_OK, hf_store_open(url, &workers->shared, &err), err);
+    for (unsigned i = 0; i < board->count; i++) {
+        workers->of[i] = (struct one){.all = workers, .me = i};
+        if (options->kind == CLIENTS_PROCESSES)
+            start_process(&workers->of[i]);
+        else
+            expect_int(pthread_create(&workers->of[i].thread, NULL, thread_main, &workers->of[i]),
+                       0);
+    }
+    clients c = {.board = board, .kind = options->kind, .workers = workers};
+    database_clients_wait_until(&c, are_at_work, 1, "begun to work");
+    return c;
 }
 
 /* ---- the end ---- */

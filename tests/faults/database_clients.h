@@ -49,7 +49,9 @@ typedef struct clients_options {
     bool loses_beats, slow_to_heal;
 } clients_options;
 
-/* They work until clients_end. What one of them finds wrong fails the test in the next call. */
+/* Each of them has done something when it returns, so that no fault meets one that only opens its
+ * store or session. They work until clients_end. What one of them finds wrong fails the test in the
+ * next call. */
 clients clients_start(const char *url, const clients_options *options);
 
 /* A fault begins; it is over, and they have come through: all of them have looked and settled. */

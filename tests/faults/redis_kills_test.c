@@ -94,14 +94,6 @@ static void saver_look(const saver *it)
 
 /* ---- kills ---- */
 
-/* A session that is opened in the middle of a kill would be unsure. */
-static void redis_kills_all_at_work(clients *c)
-{
-    for (unsigned i = 0; i < c->board->count; i++)
-        while (atomic_load(&c->board->posts[i].done) == 0)
-            clients_work(c, 1);
-}
-
 static void redis_kills_run(clients_kind kind, unsigned count, size_t times)
 {
     clients_post sum;
@@ -110,7 +102,6 @@ static void redis_kills_run(clients_kind kind, unsigned count, size_t times)
     clients c = clients_start(server->url, &options);
     saver saves = {.url = server->url};
     expect_int(pthread_create(&saves.thread, NULL, saver_main, &saves), 0);
-    redis_kills_all_at_work(&c);
     for (size_t i = 0; i < times; i++) {
         sleep_ms((unsigned)rand() % 30);
         clients_fault(&c);
