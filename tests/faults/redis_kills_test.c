@@ -20,7 +20,7 @@ enum { WORK = 40 }; /* of the clients, between two kills */
 
 /* Saves one resource again and again, each time with a request id of its own. */
 typedef struct saver {
-    const char *url;
+    hf_store *store;
     pthread_t thread;
     atomic_bool ends, failed;
     char problem[1024];
@@ -28,7 +28,7 @@ typedef struct saver {
     size_t unsure, failures;
 } saver;
 
-static hf_status saver_ask(const saver *it, hf_store *store, hf_version *out, hf_error *err)
+static hf_status saver_ask(const saver *it, hf_version *out, hf_error *err)
 {
     char request[32];
     hf_batch *batch = batch_new(1);
@@ -40,7 +40,7 @@ static hf_status saver_ask(const saver *it, hf_store *store, hf_version *out, hf
     op->absent = it->version == 0;
     op->request_id = request;
     op->user = "saver";
-    hf_status status = hf_store_execute(store, batch, err);
+    hf_status status = hf_store_execute(it->store, batch, err);
     if (status == HF_OK)
         status = op->answer.status;
     if (op->answer.versions_count > 0)
@@ -50,11 +50,11 @@ static hf_status saver_ask(const saver *it, hf_store *store, hf_version *out, hf
 }
 
 /* A save that was unsure is asked again until it is answered: it counts once. */
-static void saver_turn(saver *it, hf_store *store)
+static void saver_turn(saver *it)
 {
     hf_version now = {0};
     hf_error err = {0};
-    hf_status status = saver_ask(it, store, &now, &err);
+    hf_status status = saver_ask(it, &now, &err);
     if (status == HF_OK && now.number == it->version + 1 && now.fence > it->fence) {
         it->version = now.number;
         it->fence = now.fence;
@@ -74,15 +74,8 @@ static void saver_turn(saver *it, hf_store *store)
 static void *saver_main(void *context)
 {
     saver *it = context;
-    hf_store *store = NULL;
-    hf_error err = {0};
-    if (hf_store_open(it->url, &store, &err) != HF_OK) {
-        snprintf(it->problem, sizeof it->problem, "%.512s", err.message);
-        atomic_store(&it->failed, true);
-    }
     while (!atomic_load(&it->ends) && !atomic_load(&it->failed))
-        saver_turn(it, store);
-    hf_store_close(store);
+        saver_turn(it);
     return NULL;
 }
 
@@ -100,7 +93,9 @@ static void redis_kills_run(clients_kind kind, unsigned count, size_t times)
     redis_server *server = redis_server_start(NULL);
     clients_options options = {.kind = kind, .count = count};
     clients c = clients_start(server->url, &options);
-    saver saves = {.url = server->url};
+    saver saves = {0};
+    hf_error err = {0};
+    expect(HF_OK, hf_store_open(server->url, &saves.store, &err), err);
     expect_int(pthread_create(&saves.thread, NULL, saver_main, &saves), 0);
     for (size_t i = 0; i < times; i++) {
         sleep_ms((unsigned)rand() % 30);
@@ -115,6 +110,7 @@ static void redis_kills_run(clients_kind kind, unsigned count, size_t times)
     atomic_store(&saves.ends, true);
     expect_int(pthread_join(saves.thread, NULL), 0);
     saver_look(&saves);
+    hf_store_close(saves.store);
     clients_end(&c, &sum);
     printf("# %lld saves, %zu answers unsure\n", (long long)saves.version, saves.unsure);
     expect_true(sum.done > times * WORK);
