@@ -21,7 +21,9 @@
 
 static void commit_mark(hf_unit *unit)
 {
+    size_t place = 0;
     for (hf_record *it = unit->first; it != NULL; it = it->next) {
+        it->place = place++;
         it->moves = it->read = it->there = it->ends = false;
         it->coming = it->theirs = NULL;
         it->coming_id = NULL;
@@ -52,29 +54,22 @@ static int commit_step(const hf_record *record)
     return record->added ? 0 : record->removed ? 2 : 1;
 }
 
-/* A stable order: records of the same rank stay as they came. */
-static bool commit_before(const hf_record *one, const hf_record *other)
+/* Records of the same rank stay as they came. */
+static int commit_order(const void *a, const void *b)
 {
-    int step = commit_step(one), other_step = commit_step(other);
-    if (step != other_step)
-        return step < other_step;
-    return step == 0   ? one->table->rank < other->table->rank
-           : step == 2 ? one->table->rank > other->table->rank
-                       : commit_canonical(&one, &other) < 0;
+    const hf_record *one = *(hf_record *const *)a, *other = *(hf_record *const *)b;
+    int step = commit_step(one), order = step - commit_step(other);
+    if (order == 0 && step == 1)
+        order = commit_canonical(a, b);
+    else if (order == 0)
+        order = (one->table->rank - other->table->rank) * (step == 0 ? 1 : -1);
+    return order != 0 ? order : (one->place > other->place) - (one->place < other->place);
 }
 
 /* A member goes with its parent. */
 static bool commit_goes_along(const hf_record *record)
 {
     return record->removed && record->parent != NULL && record->parent->removed;
-}
-
-static void commit_insert(rec_work *work, hf_record *record)
-{
-    size_t at = work->writes_count++;
-    for (; at > 0 && commit_before(record, work->writes[at - 1]); at--)
-        work->writes[at] = work->writes[at - 1];
-    work->writes[at] = record;
 }
 
 static hf_status commit_plan(rec_work *work, hf_error *err)
@@ -91,11 +86,12 @@ static hf_status commit_plan(rec_work *work, hf_error *err)
         if (!commit_is_write(it) || (commit_goes_along(it) && it->added))
             continue;
         if (!commit_goes_along(it))
-            commit_insert(work, it);
+            work->writes[work->writes_count++] = it;
         if (!it->added)
             work->targets[work->targets_count++] = it;
     }
     qsort(work->targets, work->targets_count, sizeof *work->targets, commit_canonical);
+    qsort(work->writes, work->writes_count, sizeof *work->writes, commit_order);
     return HF_OK;
 }
 

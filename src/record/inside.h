@@ -207,6 +207,7 @@ struct hf_record {
     hf_record *parent;  /* of a member */
     hf_record *next;    /* in the unit, in the order in which they came */
     hf_record *in_hash; /* same bucket */
+    size_t place;       /* in the unit, counted by a commit */
     /* What a commit on its way makes of it; counts when that has ended well. */
     hf_field *coming;
     int64_t coming_version;
