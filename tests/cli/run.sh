@@ -83,7 +83,7 @@ check "both have the file open" is_open
 kill -KILL "$job"
 check "a make that is killed leaves nothing behind" until_closed
 starts
-demo=$(pgrep -f "run-demo .*$scratch/run")
+demo=$(grep -lsx "PPid:[[:space:]]*$job" /proc/[0-9]*/status | cut -d/ -f3)
 until [[ -s $scratch/run/holdfast.db ]] && is_open; do sleep 0.05; done
 kill -KILL "$demo"
 check "nor does a supervisor that is" until_closed

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The Express example, played. Its pages speak to holdfast themselves.
+import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,9 +16,10 @@ const port = await freePort();
 const server = await Server.start(["--allow-origin", origin, "--allow-origin", `http://127.0.0.1:${port}`]);
 const { token } = (await server.ask("POST", "/v1/tokens", { token: server.token, body: { name: "office", roles: "use:policy manage:policy" } })).json;
 writeFileSync(join(folder, "token"), token, { mode: 0o600 });
+check(String(spawnSync("node18", ["--version"]).stdout).startsWith("v18."), "the example runs on Debian 12's Node", "There is no Node 18: run tools/install-deps test.");
 const start = async (env = {}) => ({
   origin,
-  ...(await startExample(process.execPath, [join(process.env.HF_SOURCE_ROOT, "examples/express/app.js")], {
+  ...(await startExample("node18", [join(process.env.HF_SOURCE_ROOT, "examples/express/app.js")], {
     HOLDFAST_URL: server.url, HOLDFAST_TOKEN_FILE: join(folder, "token"), PORT: "0",
     NODE_PATH: join(process.env.HF_NPM, "node_modules"), ...env,
   })),
