@@ -15,7 +15,8 @@ hf_status cli_document_read(const char *path, char **out, size_t *size, hf_error
 /* --format markdown|json; --json is the same as the second. */
 hf_status cli_document_format(const cli_call *call, bool *json, hf_error *err);
 
-/* Writes to `path`, all of it or nothing: beside it first, then renamed. */
+/* Writes to `path`, whatever that is: a regular file is replaced, all of it or nothing; a link, a
+ * device or a pipe stays what it is. */
 hf_status cli_document_save(const char *path, const hf_buffer *text, hf_error *err);
 
 /* Writes the document to `path`, and says so ("Wrote the WHAT to FILE."); or, if that is NULL,
