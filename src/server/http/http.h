@@ -55,6 +55,8 @@ struct http_request {
     /* The client's address, taken from the headers of trusted proxies if there are any. "unix" for
      * a Unix socket. */
     char peer[HTTP_PEER_SIZE];
+    /* The same as limits count it: "10.0.0.5", "2001:db8:0:7::/64", "unix" (proxies.h). */
+    char network[HTTP_PEER_SIZE];
     /* It came from loopback or a Unix socket, and not through a proxy that is trusted or has added
      * a proxy's header. (Another proxy can't be told from a local client.) */
     bool local;

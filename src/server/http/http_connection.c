@@ -393,6 +393,7 @@ void conn_open(http *h, http_listener *from, int fd, const struct sockaddr *peer
         return;
     }
     net_address_print(&c->address, c->peer);
+    net_network_print(&c->address, c->network);
     c->trusted = proxies_trust(h->proxies, &c->address);
     framing_init(&c->framing, h->settings.limits);
     c->phase = from->context != NULL ? HANDSHAKE : IDLE;

@@ -119,7 +119,7 @@ struct http_conn {
     bool closing; /* after what is being written */
     bool trusted; /* the peer is a proxy whose word counts */
     net_address address;
-    char peer[NET_ADDRESS_TEXT];
+    char peer[NET_ADDRESS_TEXT], network[NET_ADDRESS_TEXT];
     http_wait wait;
     int64_t wait_until_us;
     http_conn *wait_next, *wait_before;  /* among those that wait for the same */

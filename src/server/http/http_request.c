@@ -415,6 +415,7 @@ static void http_request_find_origin(http_conn *c, http_held *r)
     q->secure = c->io.tls != NULL;
     q->local = net_address_is_loopback(&c->address) && !r->head.forwarded && !c->trusted;
     memcpy(q->peer, c->peer, sizeof c->peer);
+    memcpy(q->network, c->network, sizeof c->network);
     if (!c->trusted || !r->head.forwarded)
         return;
     net_address client = c->address;
@@ -425,6 +426,7 @@ static void http_request_find_origin(http_conn *c, http_held *r)
     };
     proxies_resolve(c->http->proxies, &said, &client, &q->secure);
     net_address_print(&client, q->peer);
+    net_network_print(&client, q->network);
 }
 
 static void http_request_hand_out(http_conn *c)

@@ -94,6 +94,22 @@ bool net_address_same(const net_address *a, const net_address *b)
     return a->is_unix == b->is_unix && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
+net_address net_address_network(const net_address *address)
+{
+    net_address network = *address;
+    if (!address->is_unix && !proxies_is_v4(address))
+        memset(network.bytes + 8, 0, 8);
+    return network;
+}
+
+void net_network_print(const net_address *address, char out[NET_ADDRESS_TEXT])
+{
+    net_address network = net_address_network(address);
+    net_address_print(&network, out);
+    if (!network.is_unix && !proxies_is_v4(&network))
+        memcpy(out + strlen(out), "/64", sizeof "/64");
+}
+
 /* ---- ranges ---- */
 
 static bool proxies_parse_bits(const char *text, unsigned most, unsigned *out)

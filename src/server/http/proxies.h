@@ -27,6 +27,11 @@ void net_address_print(const net_address *address, char out[NET_ADDRESS_TEXT]);
 bool net_address_is_loopback(const net_address *address);
 bool net_address_same(const net_address *a, const net_address *b);
 
+/* What limits per address count as one address: an IPv4 address; the /64 of an IPv6 address, since
+ * one customer has all of it; or "unix". As text: "10.1.2.3", "2001:db8:0:7::/64". */
+net_address net_address_network(const net_address *address);
+void net_network_print(const net_address *address, char out[NET_ADDRESS_TEXT]);
+
 typedef struct proxies proxies;
 
 /* texts: addresses, ranges ("10.0.0.0/8", "fd00::/8") and "unix"; ends with NULL, may be NULL. */

@@ -52,6 +52,30 @@ static void loopback_is_known(void **state)
     }
 }
 
+/* Limits count all that one customer has as one address. */
+static void networks_are_what_one_customer_has(void **state)
+{
+    (void)state;
+    static const char *const networks[][2] = {
+        {"10.1.2.3", "10.1.2.3"},
+        {"::ffff:10.1.2.3", "10.1.2.3"},
+        {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+        {"::1", "::/64"},
+        {"unix", "unix"},
+    };
+    char text[NET_ADDRESS_TEXT];
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        net_address a = address_of(networks[i][0]);
+        net_network_print(&a, text);
+        expect_text(text, networks[i][1]);
+    }
+    net_address one = address_of("2001:db8::1"), other = address_of("2001:db8:0:0:ffff::"),
+                next = address_of("2001:db8:0:1::1");
+    net_address a = net_address_network(&one), b = net_address_network(&other),
+                c = net_address_network(&next);
+    expect_true(net_address_same(&a, &b) && !net_address_same(&a, &c));
+}
+
 static bool trusts(const char *range, const char *address)
 {
     proxies *all;
@@ -181,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_are_read_and_written_in_proxies),
         cmocka_unit_test(loopback_is_known),
+        cmocka_unit_test(networks_are_what_one_customer_has),
         cmocka_unit_test(ranges_hold_what_they_say),
         cmocka_unit_test(what_is_no_proxy_is_refused),
         cmocka_unit_test(the_first_that_is_not_trusted_is_the_client),
