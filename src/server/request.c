@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/seams.h"
+#include "server/access/hide.h"
 #include "server/access/origin.h"
 #include "server/reply.h"
 
@@ -349,6 +350,8 @@ static void request_committed(loop_job *job)
     metrics_ops(req->service->metrics, job->job.ops, job->job.count);
     feed_nudge(req->service->feed);
     admit_note(req->service->quotas, job->job.ops, job->job.count);
+    for (size_t i = 0; i < job->job.count; i++)
+        hide_unseen(&req->who, &job->job.ops[i]);
     request_advance(req);
 }
 

@@ -378,6 +378,48 @@ for (const name of ["a token with admin", "a token with observe admin", "a token
 const still = await must("GET", "/v1/locks/policy/unblock", { session: held }, 200);
 check(still.holders.length === 1 && still.holders[0].user === "c-carol", "the lock is still there");
 
+// A refusal does not tell what its caller may not look at: whatever asks for a record that someone holds is answered as for a free one.
+const elsewhere = sessions["a session of a token with use:other"];
+const unseeing = [[null, elsewhere.one], [tokens["a token with use:other"], elsewhere.one], [tokens["a token with manage:policy"], undefined]];
+const fenced = (cell) => (cell.fence ? { fence: 1 } : {});
+const askedAbout = [
+  ...routes.filter((route) => !route.stream && (operations[route.as ?? route.name].path.includes("{id}") || String(route.body).includes("cell.id")))
+    .map((route) => [route.name, (cell) => askRoute({ ...route,
+      headers: { ...route.headers, ...(cell.fence && { "Holdfast-Fence": "1" }) },
+      ...(route.name === "force-release" && { body: { ...route.body, ...fenced(cell) } }) }, cell)]),
+  ...ops.filter((op) => String(op.of ?? "").includes("cell") && !op.ends)
+    .map((op) => [`${op.name ?? op.op} in a batch`, (cell) => askOp({ ...op, of: (it) => ({ ...op.of(it), ...fenced(it) }) }, cell)]),
+];
+check(askedAbout.length > 25, `${askedAbout.length} ways to ask about a record`);
+const told = [];
+for (const [name, ask] of askedAbout) {
+  for (const [who, session] of unseeing) {
+    for (const fence of [false, true]) {
+      if (who?.grants[0] === "manage:policy" && !fence) continue; // without a fence it would end the lock, as it may
+      const id = `unseen-${++cells}`;
+      await hold({ id }, bystander);
+      const answers = [];
+      for (const one of [id, `free-${id}`]) answers.push(await ask({ who, session, id: one, fence }).then(({ status, text }) => `${status} ${text.replaceAll(one, "ID").replace(/"now_us":\d+/, "")}`));
+      if (answers[0] !== answers[1] || /carol/.test(answers[0])) told.push(`${name}${fence ? " with a fence" : ""}: ${answers.join(" | ")}`);
+    }
+  }
+}
+check(told.length === 0, "no refusal tells whether someone holds a record of a type that its caller has no right to", told.join("\n#   "));
+
+// Nor does a beat, of what the session held while a token helped it.
+const helped = await opened(tokens["a token with use:other"], "a-ann");
+const byHelp = { token: everything.secret, session: helped };
+await must("PUT", "/v1/locks/policy/taken-over", { ...byHelp, body: { ttl_seconds: 0.1 } }, 201);
+await must("PUT", "/v1/locks/policy/asked-for", { ...byHelp, body: {} }, 201);
+for (let taken = 423; taken !== 201;)
+  taken = (await server.ask("PUT", "/v1/locks/policy/taken-over", { token: everything.secret, session: bystander, body: {} })).status;
+await must("POST", "/v1/locks/policy/asked-for/request", { session: bystander, body: { message: "a word" } }, 200);
+const beaten = await must("POST", `/v1/sessions/${helped.id}/beat`, { session: helped }, 200);
+check(beaten.locks === 1 && beaten.lost.length === 1 && beaten.lost[0].why === "expired" && beaten.requests.length === 0 && !/carol|a word/.test(JSON.stringify(beaten)),
+  "a beat names nobody who has taken over, or asks for, a record of a type that the session has no right to", beaten);
+const beatenByHelp = await must("POST", `/v1/sessions/${helped.id}/beat`, byHelp, 200);
+check(beatenByHelp.lost[0]?.by === "c-carol" && beatenByHelp.requests[0]?.message === "a word", "and names them to a token that may look", beatenByHelp);
+
 // A pattern binds whoever is named, an actor too.
 const asOther = await server.ask("POST", "/v1/locks/policy/unblock/force-release", { token: tokens["an a-* token with manage"].secret, body: { reason: "no", actor: "b-bob" } });
 check(asOther.status === 403, "a token can't act in the name of a user it may not name", asOther.text);
