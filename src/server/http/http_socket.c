@@ -21,13 +21,20 @@
 /* OpenSSL reads and writes through a BIO of our own: it sends without SIGPIPE, and sees when a
  * socket was read empty, which saves a call. */
 
+/* New keys, refused renegotiations and alerts that a connection may have after its handshake.
+ * OpenSSL handles them within SSL_read for as long as more of them come, so one client could keep
+ * the loop to itself. */
+enum { TLS_EXTRAS_MAX = 64 };
+
 /* ---- the BIO ---- */
 
 static int bio_read(BIO *bio, char *out, size_t room, size_t *got)
 {
     http_io *io = BIO_get_data(bio);
-    ssize_t count = recv(io->fd, out, room, 0);
     BIO_clear_retry_flags(bio);
+    if (io->extras > TLS_EXTRAS_MAX)
+        return 0;
+    ssize_t count = recv(io->fd, out, room, 0);
     io->more = count > 0 && ((size_t)count == room || io->closed);
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         BIO_set_retry_read(bio);
@@ -143,11 +150,24 @@ static int tls_choose_protocol(SSL *tls, const unsigned char **out, unsigned cha
     return met == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static void tls_set_up(SSL_CTX *context)
+static void tls_count_extra(int sent, int version, int type, const void *bytes, size_t size,
+                            SSL *tls, void *context)
+{
+    (void)sent, (void)version, (void)bytes, (void)size, (void)context;
+    http_io *io = BIO_get_data(SSL_get_rbio(tls));
+    if (io->established && (type == SSL3_RT_HANDSHAKE || type == SSL3_RT_ALERT))
+        io->extras++;
+}
+
+/* False: this OpenSSL lacks something of it. */
+static bool tls_set_up(SSL_CTX *context)
 {
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     /* Of TLS 1.2 what is forward secret and AEAD; all suites of TLS 1.3 are. */
-    SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
+    bool good = SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1;
+    /* The quick ones. Among OpenSSL's own choice are groups that take the server 100 ms for a
+     * hello that costs its sender nothing (CVE-2002-20001). */
+    good = good && SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384") == 1;
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -157,6 +177,8 @@ static void tls_set_up(SSL_CTX *context)
     /* One recv gets what is there, instead of one for each record's head and one for its body. */
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
+    SSL_CTX_set_msg_callback(context, tls_count_extra);
+    return good;
 }
 
 hf_status tls_context_new(const http_tls *files, SSL_CTX **out, hf_error *err)
@@ -165,8 +187,12 @@ hf_status tls_context_new(const http_tls *files, SSL_CTX **out, hf_error *err)
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (context == NULL)
         return hf_fail_memory(err);
-    tls_set_up(context);
-    hf_status status = tls_use_certificate(context, files->certificate, err);
+    hf_status status = tls_set_up(context) ? HF_OK
+                                           : hf_fail(err, HF_INTERNAL,
+                                                     "OpenSSL lacks what TLS needs here (%s).",
+                                                     tls_own_words());
+    if (status == HF_OK)
+        status = tls_use_certificate(context, files->certificate, err);
     if (status == HF_OK)
         status = tls_use_key(context, files, err);
     ERR_clear_error();
@@ -304,6 +330,7 @@ io_end io_handshake(http_io *io)
     ERR_clear_error();
     int result = SSL_do_handshake(io->tls);
     io->more |= result == 1;
+    io->established = result == 1;
     return result == 1 ? IO_OK : tls_outcome(io, result);
 }
 

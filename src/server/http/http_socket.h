@@ -17,6 +17,8 @@ typedef struct http_io {
     bool more;
     /* the other side sends no more, says the loop; the end is still to be read */
     bool closed;
+    bool established; /* the handshake is over */
+    unsigned extras;  /* of TLS, besides what is said: new keys, alerts */
     bool waits_for_write; /* what came to IO_LATER goes on when the socket can be written to */
 } http_io;
 

@@ -194,6 +194,58 @@ static void only_good_suites_are_taken(void **state)
     expect_int(taken, 6); /* of each kind of key: AES with 128 and 256 bits, ChaCha20 */
 }
 
+static bool meets_with(int version, const char *groups)
+{
+    SSL_CTX *context = client_context(version);
+    client c;
+    expect_int(SSL_CTX_set1_groups_list(context, groups), 1);
+    bool met = dial_tls(&s, context, &c);
+    hang_up(&c);
+    SSL_CTX_free(context);
+    return met;
+}
+
+/* A hello that names a large group costs its sender nothing, and the server 100 ms. */
+static void only_quick_groups_are_taken(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"X25519", "P-256", "P-384", "ffdhe8192:P-521:P-256"};
+    static const char *const bad[] = {"ffdhe2048", "ffdhe3072", "ffdhe4096", "ffdhe6144",
+                                      "ffdhe8192", "P-521",     "X448"};
+    make_certificates();
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (!meets_with(TLS1_3_VERSION, good[i]))
+            check_failed(__FILE__, __LINE__, "%s is refused", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (meets_with(TLS1_3_VERSION, bad[i]))
+            check_failed(__FILE__, __LINE__, "%s is taken", bad[i]);
+    expect_true(meets_with(TLS1_2_VERSION, "X25519:P-256"));
+    expect_true(!meets_with(TLS1_2_VERSION, "P-521"));
+}
+
+/* A new key costs its sender a few bytes. Nobody needs many of them. */
+static void keys_are_not_changed_for_ever(void **state)
+{
+    (void)state;
+    make_certificates();
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    SSL_CTX *context = client_context(TLS1_3_VERSION);
+    client c;
+    expect_true(dial_tls(&s, context, &c));
+    for (int i = 0; i < 8; i++) {
+        SSL_key_update(c.tls, i % 2 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
+        say(&c, ECHO);
+        expect_answer(&c, 200, NULL);
+    }
+    for (int i = 0; i < 1000 && SSL_key_update(c.tls, SSL_KEY_UPDATE_NOT_REQUESTED) == 1; i++)
+        while (SSL_do_handshake(c.tls) != 1 && !c.reset)
+            listen_to(&c), scene_turn(&s);
+    expect_closed(&c);
+    hang_up(&c);
+    SSL_CTX_free(context);
+}
+
 /* ---- what is questionable ---- */
 
 static char told[4][512];
@@ -440,6 +492,8 @@ int main(void)
         TEST(the_address_that_was_connected_to_is_known),
         TEST(tls_is_spoken),
         TEST(only_good_suites_are_taken),
+        TEST(only_quick_groups_are_taken),
+        TEST(keys_are_not_changed_for_ever),
         TEST(questionable_files_are_told),
         TEST(a_large_body_comes_by_tls),
         TEST(a_parked_client_by_tls_may_leave),
