@@ -181,20 +181,32 @@ static const char *const request_payers[] = {[RATE_LIMITS_TOKEN] = "token",
                                              [RATE_LIMITS_SESSION] = "session",
                                              [RATE_LIMITS_PEER] = "address"};
 
+static hf_status request_too_often(const request *req, rate_limits_kind kind, hf_error *err)
+{
+    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.",
+                   request_payers[kind], (double)req->wait_us / 1e6);
+}
+
 static hf_status request_charge(request *req, rate_limits_kind kind, const char *id, size_t count,
                                 hf_error *err)
 {
     if (rate_limits_take(req->service->limits, kind, id, count, hf_seam.boot_us(), &req->wait_us))
         return HF_OK;
-    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.",
-                   request_payers[kind], (double)req->wait_us / 1e6);
+    return request_too_often(req, kind, err);
 }
 
-/* Several sessions have to be looked up for a caller without a token: the address pays first. */
+/* A6. A secret or session that turns out to be unknown is paid for in request_throttle: a stranger
+ * who asks from many connections at once may come to owe for what was under way. */
 static hf_status request_may_look(caller *who, size_t count, hf_error *err)
 {
     request *req = who->context;
-    hf_status status = request_charge(req, RATE_LIMITS_PEER, req->http->peer, count, err);
+    rate_limits *limits = req->service->limits;
+    if (count == 0) {
+        req->looked = rate_limits_has(limits, RATE_LIMITS_PEER, req->http->network,
+                                      hf_seam.boot_us(), &req->wait_us);
+        return req->looked ? HF_OK : request_too_often(req, RATE_LIMITS_PEER, err);
+    }
+    hf_status status = request_charge(req, RATE_LIMITS_PEER, req->http->network, count, err);
     req->paid = status == HF_OK ? count : 0;
     return status;
 }
@@ -252,8 +264,13 @@ static stage_end request_throttle(request *req)
         status = request_charge(req, RATE_LIMITS_TOKEN, token->id, 1, &err);
     else if (session != NULL)
         status = request_charge(req, RATE_LIMITS_SESSION, session->id, 1, &err);
-    else if (request_price(req) > 0)
-        status = request_charge(req, RATE_LIMITS_PEER, req->http->peer, request_price(req), &err);
+    else if (request_price(req) > 0) {
+        status =
+            request_charge(req, RATE_LIMITS_PEER, req->http->network, request_price(req), &err);
+        if (status != HF_OK && req->looked)
+            rate_limits_owe(req->service->limits, RATE_LIMITS_PEER, req->http->network,
+                            hf_seam.boot_us());
+    }
     return status == HF_OK ? STAGE_NEXT : request_fail(req, 0, status, &err);
 }
 

@@ -200,6 +200,19 @@ static look *authenticate_look_for(authenticator *all, auth_cache_name by, const
     return it;
 }
 
+bool authenticate_may_look(caller *who, size_t count)
+{
+    hf_error err;
+    if (who->token != NULL || who->may_look == NULL)
+        return true;
+    if (who->status != HF_OK) /* nobody can be known */
+        return false;
+    hf_status status = who->may_look(who, count < 2 ? 0 : count, &err);
+    if (status != HF_OK)
+        caller_fail(who, status, err.message);
+    return status == HF_OK;
+}
+
 static void authenticate_wait_for_token(authenticator *all, caller *who, caller_session *session,
                                         auth_cache_name by, const void *name)
 {
@@ -216,7 +229,7 @@ static void authenticate_wait_for_token(authenticator *all, caller *who, caller_
     who->waits++;
 }
 
-/* A1, A3. */
+/* A1, A3, A6. */
 static void authenticate_ask_token(authenticator *all, caller *who, caller_session *session,
                                    auth_cache_name by, const void *name)
 {
@@ -233,7 +246,7 @@ static void authenticate_ask_token(authenticator *all, caller *who, caller_sessi
     } else if (nothing != NULL && now_us - nothing->asked_us < AUTHENTICATOR_FRESH_US) {
         all->stats.hits++;
         authenticate_tell(who, session, NULL, now_us);
-    } else
+    } else if (known != NULL || session != NULL || authenticate_may_look(who, 1))
         authenticate_wait_for_token(all, who, session, by, name);
 }
 

@@ -10,8 +10,9 @@
  *       that wrong secrets can't push valid ones out.
  *   A4  Only hashes of secrets and keys are kept. They are compared in constant time and wiped.
  *   A5  Concurrent requests with the same token share one lookup.
- *   A6  Before more than one session is looked up for a caller without a valid token, `may_look` is
- *       asked: the address pays for these lookups. A single session is always looked up. */
+ *   A6  Before a secret or session that is not in the cache is looked up for a caller without a
+ *       valid token, `may_look` is asked: the address must have something left, and pays first for
+ *       more than one session. Whoever is in the cache, however long, is looked up anew unasked. */
 #ifndef HF_SERVER_AUTHENTICATE_H
 #define HF_SERVER_AUTHENTICATE_H
 

@@ -83,6 +83,8 @@ void caller_fail(caller *who, hf_status status, const char *message);
 void caller_settle(caller *who);
 
 /* The steps of authenticate_sessions.c: sessions that were presented, and those that get a lock. */
+/* A6. */
+bool authenticate_may_look(caller *who, size_t count);
 void authenticate_ask_sessions(authenticator *all, caller *who);
 void authenticate_ask_targets(authenticator *all, caller *who);
 

@@ -72,13 +72,14 @@ static bool authenticate_key_fits(const caller *who, const hf_credentials *sessi
     return fits;
 }
 
-/* True: it is known, and who asks has its key. */
+/* True: it is known, and who asks has its key. *strange: it is not, or they do not. */
 static bool authenticate_recall_session(authenticator *all, const caller *who,
-                                        const hf_credentials *session, caller_session *out)
+                                        const hf_credentials *session, caller_session *out,
+                                        bool *strange)
 {
     const auth_cache_session *known = auth_cache_find(&all->known.sessions, 0, session->id);
-    if (known == NULL || hf_seam.boot_us() - known->asked_us >= AUTHENTICATOR_SESSION_US ||
-        !authenticate_key_fits(who, session, known->key_sha256))
+    *strange = known == NULL || !authenticate_key_fits(who, session, known->key_sha256);
+    if (*strange || hf_seam.boot_us() - known->asked_us >= AUTHENTICATOR_SESSION_US)
         return false;
     all->stats.hits++;
     authenticate_fill_session(out, known->user, known->opener);
@@ -109,23 +110,9 @@ static void authenticate_ask_store_for_sessions(authenticator *all, caller *who,
     who->waits++;
 }
 
-/* A6. When it is known already that nobody can be known, they need not be asked for. */
-static bool authenticate_may_look(caller *who, size_t count)
-{
-    hf_error err;
-    if (count < 2 || who->token != NULL || who->may_look == NULL)
-        return true;
-    if (who->status != HF_OK)
-        return false;
-    hf_status status = who->may_look(who, count, &err);
-    if (status != HF_OK)
-        caller_fail(who, status, err.message);
-    return status == HF_OK;
-}
-
 void authenticate_ask_sessions(authenticator *all, caller *who)
 {
-    size_t missing = 0;
+    size_t missing = 0, strangers = 0;
     who->known = who->sessions_count == 0
                      ? NULL
                      : hf_arena_alloc(who->arena, who->sessions_count * sizeof *who->known);
@@ -137,9 +124,13 @@ void authenticate_ask_sessions(authenticator *all, caller *who)
     for (size_t i = 0; i < who->sessions_count; i++) {
         memcpy(who->known[i].id, who->sessions[i]->id, sizeof who->known[i].id);
         who->known[i].status = HF_UNAVAILABLE; /* until it is known */
-        missing += !authenticate_recall_session(all, who, who->sessions[i], &who->known[i]);
+        bool strange;
+        missing +=
+            !authenticate_recall_session(all, who, who->sessions[i], &who->known[i], &strange);
+        strangers += strange;
     }
-    if (missing > 0 && authenticate_may_look(who, missing))
+    bool free = strangers == 0 && missing == 1;
+    if (missing > 0 && (free || authenticate_may_look(who, missing)))
         authenticate_ask_store_for_sessions(all, who, missing);
 }
 
@@ -238,7 +229,8 @@ void authenticate_ask_targets(authenticator *all, caller *who)
         if (known != NULL) /* who opened it does not change */
             authenticate_fill_session(out, known->user, known->opener);
     }
-    bool looks = missing > 0 && authenticate_is_known(who) && authenticate_may_look(who, missing);
+    bool looks = missing > 0 && authenticate_is_known(who) &&
+                 (missing == 1 || authenticate_may_look(who, missing));
     for (size_t i = 0; i < who->targets_count && looks; i++)
         if (who->receivers[i].status != HF_OK && hf_is_hex(who->receivers[i].id, HF_SESSION_ID_MAX))
             authenticate_look_for_target(all, who, &who->receivers[i]);

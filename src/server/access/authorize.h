@@ -58,7 +58,8 @@ struct caller {
     hf_arena *arena;
     void (*done)(caller *who); /* on the loop; perhaps before authenticate_caller returns */
     /* Called before `count` sessions (more than one) are looked up for a caller without a valid
-     * token. Not HF_OK: they are not, and that is the caller's status. NULL: always HF_OK. */
+     * token; 0: before a secret or one session is. Not HF_OK: they are not, and that is the
+     * caller's status. NULL: always HF_OK. */
     hf_status (*may_look)(caller *who, size_t count, hf_error *err);
     void *context;
 

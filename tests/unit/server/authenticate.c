@@ -437,12 +437,14 @@ static void an_opener_that_was_revoked_counts_no_more(void **state)
 /* ---- A6: who pays for looks ---- */
 
 static size_t charged; /* since it was last looked at */
-static bool has_paid;
+static bool has_paid, has_nothing_left;
 
 static hf_status pay(caller *who, size_t count, hf_error *err)
 {
     expect_true(who->token == NULL);
     charged += count;
+    if (count == 0)
+        return has_nothing_left ? hf_fail(err, HF_TOO_MANY, "Nothing is left.") : HF_OK;
     return has_paid ? HF_OK : hf_fail(err, HF_TOO_MANY, "Wait a moment.");
 }
 
@@ -488,6 +490,40 @@ static void a_stranger_pays_before_many_sessions_are_looked_up(void **state)
     expect_true(v->who.known[0].status == HF_OK && v->who.known[2].status == HF_OK);
     visit_free(v);
     expect_int(take_charged(), 3);
+    desk_close(&d);
+}
+
+static void whom_nobody_knows_is_not_looked_up_when_nothing_is_left(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0),
+                 other = make_token(&d, "other", "use", NULL, 0);
+    hf_credentials alice = open_session(&d, "alice", NULL), bob = open_session(&d, "bob", NULL);
+    d.may_look = pay;
+    visit_free(visit_now(&d, key.secret, NULL));
+    visit_free(visit_now(&d, NULL, &alice));
+    has_nothing_left = true;
+    size_t before, after;
+    gate_log(gate_of(d.store), &before);
+    visit *v = visit_begin(&d, other.secret, NULL);
+    expect_true(v->done);
+    expect_status(HF_TOO_MANY, v->who.status, v->who.message);
+    visit_free(v);
+    v = visit_begin(&d, NULL, (const hf_credentials *const[]){&bob, NULL});
+    expect_true(v->done);
+    expect_status(HF_TOO_MANY, v->who.status, v->who.message);
+    visit_free(v);
+    gate_log(gate_of(d.store), &after);
+    expect_int(after, before);
+    clock_forward(AUTHENTICATOR_SESSION_US); /* who is known is looked up anew */
+    v = visit_now(&d, key.secret, &bob);
+    expect_status(HF_OK, v->who.status, v->who.message);
+    expect_true(v->who.token != NULL && v->who.known[0].status == HF_OK);
+    visit_free(v);
+    v = visit_now(&d, NULL, &alice);
+    expect_true(v->who.known[0].status == HF_OK);
+    visit_free(v);
+    has_nothing_left = false;
     desk_close(&d);
 }
 
@@ -808,6 +844,7 @@ int main(void)
         cmocka_unit_test(sessions_of_one_token_cost_one_look_at_it),
         cmocka_unit_test(an_opener_that_was_revoked_counts_no_more),
         cmocka_unit_test(a_stranger_pays_before_many_sessions_are_looked_up),
+        cmocka_unit_test(whom_nobody_knows_is_not_looked_up_when_nothing_is_left),
         cmocka_unit_test(whose_token_counts_pays_nothing_for_looks),
         cmocka_unit_test(many_who_stay_are_all_told_when_their_tokens_are_revoked),
         cmocka_unit_test(whoever_stays_is_looked_at_again_when_the_token_is_back),
