@@ -211,6 +211,33 @@ filesBefore = files(spoken);
 }
 await survived(spoken, filesBefore, 200);
 
+// ---- a stop while requests come in part ----
+
+{
+  const hour = ["--head-timeout", "1h", "--body-timeout", "1h", "--idle-timeout", "1h", "--write-timeout", "1h", "--stop-timeout", "1h"];
+  const stopped = await Server.start(hour);
+  const erin = await stopped.open("erin");
+  const holding = new Holder(stopped);
+  const lock = `Holdfast-Session: ${erin.id}.${erin.key}\r\n`;
+  const heads = Array.from({ length: 20 }, () => Raw.open(stopped, { bytes: request(stopped, "GET", "/v1/types").slice(0, 30) }).listen());
+  const bodies = Array.from({ length: 20 }, () => Raw.open(stopped, { bytes: request(stopped, "PUT", "/v1/locks/policy/part", `${lock}Content-Length: 500\r\n`) }).listen());
+  await until(async () => (await metrics(stopped))("holdfast_http_connections") > 40);
+  await holding.hold();
+  const whole = Raw.open(stopped, { bytes: request(stopped, "PUT", "/v1/locks/policy/whole", `${lock}Content-Length: 0\r\n`) }).listen();
+  await until(async () => (await metrics(stopped))("holdfast_http_requests_in_flight") > 1);
+  stopped.process.kill("SIGTERM");
+  await until(() => stopped.lines.some((line) => line.includes("Stopping")));
+  await holding.letGo();
+  const end = await within(stopped.gone, 60000, "not in a minute");
+  check(end.code === 0, "a stop does not wait for requests that come in part", end);
+  await Promise.all([whole, ...heads, ...bodies].map((raw) => raw.closed));
+  check([...heads, ...bodies].every((raw) => raw.statuses.join() === "503"), "they are told so", [...heads, ...bodies].map((raw) => raw.text.slice(0, 60)));
+  check(whole.statuses.join() === "201", "what was whole is answered", whole.text);
+  holding.done();
+  if (end.code !== 0) stopped.process.kill("SIGKILL");
+  rmSync(stopped.data, { recursive: true, force: true });
+}
+
 // ---- more than there may be ----
 
 const narrow = await Server.start(["--connections-max", "40"]);

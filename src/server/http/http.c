@@ -159,8 +159,11 @@ enum {
     LINGER_US = 2000000,
     /* once the server stops: as long as a request may be on its way */
     PARTING_US = 200000,
-    /* ... and a handshake may take, before which no request is sent */
-    PARTING_HANDSHAKE_US = 1000000,
+    /* ... and what has begun to come may take: a handshake, a head, a body */
+    PARTING_PART_US = 1000000,
+    /* ... and an answer may take that waits for its client */
+    PARTING_WRITE_US = 5000000,
+    PARTING_LINGER_US = 500000,
 };
 
 static void http_waits_arm(http *h, int64_t now_us, int64_t until_us)
@@ -235,13 +238,19 @@ static void http_waits_init(http *h)
     evtimer_assign(&h->waits.timer, s->base, http_on_timer, h);
 }
 
-/* From now on connections stay for a moment only when they are idle or shake hands; who does now
- * must be told by wait_for. */
+/* From now on nobody is waited for long: what is not whole was never accepted. */
 static void http_waits_part(http *h)
 {
-    int64_t *handshake_us = &h->waits.spans_us[WAIT_HANDSHAKE];
-    h->waits.spans_us[WAIT_IDLE] = PARTING_US;
-    *handshake_us = *handshake_us < PARTING_HANDSHAKE_US ? *handshake_us : PARTING_HANDSHAKE_US;
+    static const int64_t most_us[WAITS] = {
+        [WAIT_HANDSHAKE] = PARTING_PART_US, [WAIT_IDLE] = PARTING_US,
+        [WAIT_HEAD] = PARTING_PART_US,      [WAIT_BODY] = PARTING_PART_US,
+        [WAIT_WRITE] = PARTING_WRITE_US,    [WAIT_LINGER] = PARTING_LINGER_US,
+    };
+    for (unsigned i = 0; i < WAITS; i++)
+        if (h->waits.spans_us[i] > most_us[i])
+            h->waits.spans_us[i] = most_us[i];
+    for (http_conn *c = h->connections; c != NULL; c = c->next)
+        wait_for(c, c->wait);
 }
 
 static void http_waits_done(http *h)
@@ -299,17 +308,15 @@ static void http_stop_listening(http *h)
 /* A client that is told by an answer that the connection ends does not send another request on it.
  * One that has not heard of it may just have sent one: closing then would be a reset instead of an
  * answer. So who is idle is waited for, and so is who has connected and was not accepted yet, or
- * has not finished their handshake: whoever connects has something to ask. */
+ * has not finished their handshake or their request: whoever connects has something to ask. But not
+ * for long: a stranger could delay every stop. */
 void http_stop(http *h)
 {
     h->stopping = true;
-    http_waits_part(h);
     for (http_listener *l = h->listeners; l != NULL; l = l->next)
         http_listener_empty(l);
     http_stop_listening(h);
-    for (http_conn *c = h->connections; c != NULL; c = c->next)
-        if (c->phase == IDLE || c->phase == HANDSHAKE)
-            wait_for(c, c->phase == IDLE ? WAIT_IDLE : WAIT_HANDSHAKE);
+    http_waits_part(h);
 }
 
 size_t http_connections(const http *h)

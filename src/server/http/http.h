@@ -164,7 +164,8 @@ hf_status http_listen(http *h, int fd, const http_tls *tls, hf_error *err);
 hf_status http_reload(http *h, hf_error *err);
 
 /* Stops listening; connections close after the answer to their request, and idle ones when none has
- * come for a moment. A handshake that is under way has a second. */
+ * come for a moment. A handshake that is under way has a second; so have the rest of a head and of
+ * a body, and then the client is told 503. An answer has five for its way. */
 void http_stop(http *h);
 size_t http_connections(const http *h);
 size_t http_requests(const http *h); /* handed out and not answered yet, streams too */

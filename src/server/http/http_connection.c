@@ -96,7 +96,7 @@ static void conn_flush(http_conn *c)
         return;
     if (after == 0)
         bytes_clear(&c->out, 0);
-    if (c->wait == WAIT_WRITE)
+    if (c->wait == WAIT_WRITE && (after == 0 || !c->http->stopping))
         wait_for(c, after > 0 ? WAIT_WRITE : WAIT_NOTHING);
     if (after == 0 && c->phase == STREAMING && c->held->request.drained != NULL)
         c->held->request.drained(&c->held->request);
@@ -323,9 +323,12 @@ void conns_done(http *h)
 
 static void conn_late(http_conn *c, const char *what, const char *sentence)
 {
+    bool stopping = c->http->stopping;
     http_count(c->http, what);
     c->running = true;
-    conn_refuse(c, 408, sentence);
+    if (stopping)
+        sentence = "The server is stopping; the request was not whole, and nothing was done.";
+    conn_refuse(c, stopping ? 503 : 408, sentence);
     conn_run(c);
 }
 

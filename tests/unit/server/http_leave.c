@@ -329,6 +329,49 @@ static void a_stopped_server_answers_what_it_has_accepted(void **state)
     scene_until(&s, http_connections(s.h) == 0);
 }
 
+/* A part of a request was never accepted, so a stop need not wait for the rest of it; nor for who
+ * does not take their answer. The timeouts are far longer than a test waits. */
+static void a_stop_does_not_wait_for_parts_of_requests(void **state)
+{
+    (void)state;
+    enum { HOUR_US = INT32_MAX };
+    http_free(s.h);
+    s.settings.head_timeout_us = s.settings.body_timeout_us = s.settings.write_timeout_us =
+        s.settings.idle_timeout_us = HOUR_US;
+    hf_error err;
+    expect(HF_OK, http_new(&s.settings, &s.h, &err), err);
+    scene_listen(&s, "127.0.0.1:0", NULL);
+    static const char *const parts[] = {
+        "G",
+        "GET /echo HTTP/1.1\r\n" HOST,
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n5\r\nhel",
+        "GET /echo HTTP/1.1\r\n" HOST "\r\nGET /echo",
+        "GET /big?30000000 HTTP/1.1\r\n" HOST "\r\n",
+        "x", /* refused, and waits for us to close */
+    };
+    enum { PARTS = sizeof parts / sizeof *parts };
+    client all[PARTS], busy = dial_parked(s.name);
+    for (size_t i = 0; i < PARTS; i++) {
+        all[i] = dial(&s);
+        say(&all[i], parts[i]);
+    }
+    scene_until(&s, s.handled == 3 && scene_counted(&s, "refused_framing") == 1);
+    for (int i = 0; i < 3; i++)
+        scene_turn(&s);
+    http_stop(s.h);
+    scene_until(&s, http_connections(s.h) == 1);
+    expect_answer(
+        &all[1], 503,
+        "503: The server is stopping; the request was not whole, and nothing was done.");
+    answer_parked();
+    expect_answer(&busy, 200, "parked");
+    hang_up(&busy);
+    for (size_t i = 0; i < PARTS; i++)
+        hang_up(&all[i]);
+    scene_until(&s, http_connections(s.h) == 0);
+}
+
 static void a_freed_server_cuts_off_whoever_is_left(void **state)
 {
     (void)state;
@@ -363,6 +406,7 @@ int main(void)
         TEST(a_slow_client_is_told_when_it_has_caught_up),
         TEST(a_client_that_lets_too_much_wait_is_cut_off),
         TEST(a_stopped_server_answers_what_it_has_accepted),
+        TEST(a_stop_does_not_wait_for_parts_of_requests),
         TEST(a_freed_server_cuts_off_whoever_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
