@@ -18,7 +18,8 @@ const compressed = (...names) => names.reduce((all, name) => all + gzipSync(read
 const [dashboard, element] = [compressed("index.html", "style.css", "icon.svg", "dashboard.js"), compressed("edit-lock.js")];
 console.log(`# the dashboard is ${dashboard} bytes, compressed, edit-lock.js ${element}`);
 check(dashboard < 130000, "the dashboard is under 130 kB, compressed");
-// Two languages are 2.6 kB of it, the look 1.4, the stream that all tabs share 1.2, the badge 1.0, mine, theirs and merged 0.8.
-check(element < 16000, "edit-lock.js is under 16 kB, compressed");
+// Two languages are 2.6 kB of it, the look 1.4, hidden inputs, editors and rows 1.2, the stream that all tabs share 1.2, the badge 1.0, mine,
+// theirs and merged 0.8.
+check(element < 18000, "edit-lock.js is under 18 kB, compressed");
 rmSync(place, { recursive: true });
 finish();

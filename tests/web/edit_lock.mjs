@@ -548,6 +548,9 @@ async function languages() {
   await bob.evaluate(() => document.querySelector("edit-lock").acquire());
   check(await sees(bob, "failed", "You are signed out"), "who is signed out is told so");
   await looks(bob, "signed out");
+  const eve = await person("eve");
+  await eve.addInitScript(() => Object.defineProperty(Navigator.prototype, "language", { get: () => "C" }));
+  check(await sees(await open(eve, "policy/12", { lang: "" }), "refused", "Since "), "a browser whose language is C is served in English");
 }
 
 async function badges() {
@@ -569,6 +572,140 @@ async function badges() {
   await server.ask("DELETE", "/v1/locks/policy/150", { session: john });
   check(await until(async () => (await badge(150)) === ""), "and nothing when it is free");
   check((await badge(149)) === "", "others stay as they were");
+}
+
+// ---- forms as they are ----
+
+const body = (page) => page.inputValue("[name=body]");
+const letter = (page) => page.evaluate(() => (document.querySelector("[contenteditable]") ?? document.querySelector("opaque-editor").area)[document.querySelector("[contenteditable]") ? "innerHTML" : "value"]);
+const items = (page) => page.evaluate(() => [...document.querySelectorAll("[name=item]")].map(({ value }) => value).join());
+const token = (page) => page.inputValue("[name=csrf_token]");
+
+async function write(page, words) {
+  await page.locator("[contenteditable], opaque-editor textarea").first().click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(words);
+}
+
+// Bob waits for Alice's letter, then changes only its title.
+async function richText() {
+  const kinds = { contenteditable: {}, "an editor that can't be filled": { opaque: "" }, "an editor that is copied when the form is sent": { late: "" } };
+  for (const [kind, attributes] of Object.entries(kinds)) {
+    const resource = `letter/${kind.replaceAll(" ", "-")}`;
+    const alice = await visit("alice", resource, attributes);
+    await sees(alice, "held");
+    const bob = await visit("bob", resource, attributes);
+    await sees(bob, "refused");
+    const before = await token(bob);
+    if (attributes.opaque === undefined)
+      check(await bob.evaluate(() => document.querySelector("[contenteditable]").contentEditable === "false"), `${kind}: who waits can't type into it`);
+    await write(alice, " By Alice.");
+    const text = await letter(alice);
+    await alice.click("[type=submit]");
+    await alice.waitForURL(`${office.origin}/`);
+    check(text.includes("first By Alice.") || text.endsWith("By Alice."), `${kind}: Alice writes`, text);
+    await sees(bob, "freed");
+    await press(bob, "Edit it now");
+    check(await sees(bob, "held") && (await body(bob)) === text && (await letter(bob)) === text, `${kind}: Bob enters and sees her letter`, [await body(bob), await letter(bob)]);
+    if (attributes.opaque === undefined) check((await token(bob)) === before, "the token of his page is as it was rendered");
+    await bob.fill("[name=title]", "Only the title");
+    await bob.click("[type=submit]");
+    await bob.waitForURL(`${office.origin}/`);
+    const { fields } = office.record(resource);
+    check(fields.title === "Only the title" && fields.body === text, `${kind}: her letter is still there after he saves the title`, fields);
+  }
+  // What was typed into an editor is a draft as well; tokens are not.
+  for (const late of [{}, { late: "" }]) await draft(`letter/3${Object.keys(late)}`, late);
+}
+
+async function draft(resource, attributes) {
+  const page = await visit("alice", resource, attributes);
+  await sees(page, "held");
+  await write(page, " Not saved.");
+  const [typed, old] = [await letter(page), await token(page)];
+  check(await until(async () => (await stored(page)).includes("Not saved.")), "what is typed into an editor is kept");
+  check(!(await stored(page)).includes(old), "the page's token is not", await stored(page));
+  await page.reload();
+  check(await sees(page, "held", "You have unsaved text") && !(await letter(page)).includes("Not saved."), "it is offered after a reload");
+  await press(page, "Put it back");
+  check((await body(page)) === typed && (await letter(page)) === typed && (await token(page)) !== old, "and put back where people see it", await letter(page));
+}
+
+async function rows() {
+  const page = await visit("alice", "letter/4");
+  await sees(page, "held");
+  check((await items(page)) === "bolts,nuts,washers", "several inputs of one name: each has its own value", await items(page));
+  await page.locator("[name=item]").nth(1).fill("screws");
+  await until(async () => (await stored(page)).includes("screws"));
+  await page.reload();
+  await sees(page, "held", "You have unsaved text");
+  await press(page, "Put it back");
+  check((await items(page)) === "bolts,screws,washers", "a draft of one of them is put back where it was", await items(page));
+  const bob = await visit("bob", "letter/4");
+  await sees(bob, "refused");
+  await page.click("[type=submit]");
+  await page.waitForURL(`${office.origin}/`);
+  await sees(bob, "freed");
+  office.record("letter/4").fields.item.push("rivets"); // a fourth row, by the application
+  await press(bob, "Edit it now");
+  check(await sees(bob, "held") && (await until(async () => (await items(bob)) === "bolts,screws,washers,rivets")),
+    "a form with too few rows is rendered anew before it opens", await items(bob));
+}
+
+// The server answers late, and the person types on.
+async function typingWhileSaving() {
+  let answer;
+  office.delays.set("policy/20", new Promise((resolve) => (answer = resolve)));
+  const page = await visit("alice", "policy/20", { save: "fetch" });
+  await sees(page, "held");
+  await page.fill("[name=notes]", "Sent.");
+  await page.click("[type=submit]");
+  await page.focus("[name=notes]");
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" Typed on.");
+  const seen = await text(page);
+  answer();
+  check(await sees(page, "saved"), "a save that is answered late is a save");
+  await press(page, "Edit again");
+  await sees(page, "held");
+  check(seen === "Sent." || (await stored(page)).includes("Typed on."), "nothing that people saw themselves type is gone", [seen, await stored(page)]);
+  check(office.record("policy/20").fields.notes === "Sent.", "what was sent is saved");
+  // A page that saves by itself can't be kept from taking letters.
+  const own = await visit("alice", "policy/21");
+  await sees(own, "held");
+  await own.evaluate(() => document.addEventListener("submit", (event) => event.preventDefault(), true));
+  await own.fill("[name=notes]", "Sent.");
+  await own.click("[type=submit]");
+  await own.fill("[name=notes]", "Sent. Typed on.");
+  await own.evaluate(() => document.querySelector("edit-lock").saved(1));
+  check(await sees(own, "saved", "kept in this browser until"), "a page that saves by itself: what was typed meanwhile is kept, and said to be");
+  await press(own, "Edit again");
+  check(await sees(own, "held", "You have unsaved text"), "and offered");
+  for (const drafts of ["0", "off", "none"]) {
+    const none = await visit("alice", `policy/22${drafts}`, { drafts });
+    await sees(none, "held");
+    await none.fill("[name=notes]", "On a shared computer.");
+    await none.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await pause(0.5);
+    check(!(await stored(none)).includes("shared computer"), `drafts="${drafts}" keeps nothing`, await stored(none));
+  }
+}
+
+// Unicode has more ends of lines than an event stream.
+async function endsOfLines() {
+  const alice = await visit("alice", "policy/23");
+  await sees(alice, "held");
+  const bob = await visit("bob", "policy/23");
+  await sees(bob, "refused");
+  await press(bob, "Ask to release");
+  await bob.keyboard.press("Enter");
+  await sees(alice, "held", "asks for this");
+  const session = await alice.evaluate(() => document.querySelector("edit-lock").session);
+  const asker = await bob.evaluate(() => document.querySelector("edit-lock").session);
+  const { status } = await server.ask("POST", "/v1/locks/policy/23/decline", {
+    session: { id: session, key: office.keys.get(session) }, body: { session: asker, message: "one\u2028event: resync\u2028two\u2029three" },
+  });
+  check(status === 200 && await sees(bob, "refused", "keeps it for now") && (await shown(bob)).includes("three"), "U+2028 in a message ends no line of the stream", [status, await shown(bob)]);
 }
 
 // ---- frameworks ----
@@ -631,7 +768,7 @@ async function frameworks() {
 
 const stories = {
   exclusiveWrite, exclusiveRead, readWrite, optimistic, asking, takeOver, expiry, crash, sleep, network, restart, saving, twoTabs, manyTabs,
-  hostile, keyboard, languages, badges, frameworks,
+  hostile, keyboard, languages, badges, richText, rows, typingWhileSaving, endsOfLines, frameworks,
 };
 const wanted = process.argv.slice(2);
 const waiting = Object.entries(stories).filter(([name]) => !wanted.length || wanted.includes(name));

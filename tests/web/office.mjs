@@ -31,11 +31,36 @@ const FORM = (fields, action) => `
   <p class="buttons"><button type="submit">Save</button> <button type="button" data-holdfast="cancel">Cancel</button></p>
 </form>`;
 
+// A letter, as rich text editors make them: an element with contenteditable (or "opaque": one that only its own script can write), mirrored in a
+// hidden input; rows of one name; a token of the page.
+const LETTER = ({ title, body, item }, action, opaque) => `
+<form method="post" action="${action}">
+  <label>Title <input name="title" value="${html(title)}"></label>
+  ${opaque ? `<opaque-editor text="${html(body)}"></opaque-editor>` : `<div contenteditable aria-label="Letter" role="textbox">${body}</div>`}
+  <input type="hidden" name="body" value="${html(body)}">
+  ${item.map((one, at) => `<label>Item ${at + 1} <input name="item" value="${html(one)}"></label>`).join("")}
+  <input type="hidden" name="csrf_token" value="${Math.random()}">
+  <p class="buttons"><button type="submit">Save</button></p>
+</form><script src="/editor.js"></script>`;
+
+const EDITOR = `
+customElements.define("opaque-editor", class extends HTMLElement {
+  connectedCallback() {
+    this.attachShadow({ mode: "open" }).append(this.area = document.createElement("textarea"));
+    this.area.value = this.getAttribute("text");
+    this.area.oninput = () => (document.querySelector("[name=body]").value = this.area.value);
+  }
+});
+const editor = document.querySelector("[contenteditable]");
+const copy = () => (document.querySelector("[name=body]").value = editor.innerHTML);
+if (editor) document.querySelector("edit-lock").hasAttribute("late") ? (editor.closest("form").onsubmit = copy) : (editor.oninput = copy);`;
+
 export class Office {
   // script: the element's source; people: {user: name}
   static async start({ script, people }) {
     const it = Object.assign(new Office(), {
-      script, people, records: new Map(), keys: new Map(), idles: new Map(), managers: new Set(), pages: new Map(), asked: [], saves: [],
+      script, people, records: new Map(), keys: new Map(), idles: new Map(), managers: new Set(), delays: new Map(), asked: [], saves: [],
+      pages: new Map([["script /editor.js", EDITOR]]),
     });
     it.http = createServer((request, response) => it.#answer(request, response).catch((problem) => response.writeHead(500).end(String(problem))));
     await once(it.http.listen(0, "127.0.0.1"), "listening");
@@ -54,8 +79,9 @@ export class Office {
   }
 
   record(resource) {
-    if (!this.records.has(resource))
-      this.records.set(resource, { version: 0, fence: 0, fields: { name: "Carla Diaz", tariff: "basic", notes: "Covers fire and water.", active: true } });
+    const fields = resource.startsWith("letter/") ? { title: "Dear all", body: "<p>first</p>", item: ["bolts", "nuts", "washers"] }
+      : { name: "Carla Diaz", tariff: "basic", notes: "Covers fire and water.", active: true };
+    if (!this.records.has(resource)) this.records.set(resource, { version: 0, fence: 0, fields });
     return this.records.get(resource);
   }
 
@@ -123,6 +149,7 @@ export class Office {
     const record = this.record(resource);
     const { holdfast_session: id, holdfast_fence: fence, holdfast_version: version, ...rest } = Object.fromEntries(fields);
     this.saves.push({ user, resource, id, fence, version, ...rest });
+    await this.delays.get(resource);
     const fetched = request.headers.accept?.includes("json");
     if (rest.name === "") return fetched ? json(422, { message: "A name is needed." }) : page(this.edit(resource, new URLSearchParams(), rest), 422);
     const { status, json: said } = await this.holdfast.ask("PUT", `/v1/versions/${resource}`, {
@@ -132,14 +159,14 @@ export class Office {
     });
     if (status > 201) return fetched ? json(status, said) : page(`<!DOCTYPE html><html lang=en><title>Refused</title><h1>${html(said.message)}</h1>`, status);
     if (said.fence < record.fence) return json(409, { code: "not_held", message: "Someone else has saved since." });
-    const { name, tariff, notes } = rest;
-    Object.assign(record, { version: said.version, fence: said.fence, fields: { name, tariff, notes, active: rest.active === "yes" } });
+    const saved = ([name, was]) => [name, Array.isArray(was) ? fields.getAll(name) : typeof was === "boolean" ? rest[name] === "yes" : rest[name]];
+    Object.assign(record, { version: said.version, fence: said.fence, fields: Object.fromEntries(Object.entries(record.fields).map(saved)) });
     return fetched ? json(200, { version: said.version }) : response.writeHead(303, { Location: "/" }).end();
   }
 
   // Attributes of the element come from the address: ?mode=optimistic&drafts=off
   edit(resource, attributes, fields = this.record(resource).fields) {
-    const given = [...attributes].filter(([name]) => name !== "blank").map(([name, value]) => ` ${name}="${html(value)}"`).join("");
+    const given = [...attributes].filter(([name]) => !/^(blank|opaque)$/.test(name)).map(([name, value]) => ` ${name}="${html(value)}"`).join("");
     const path = encodeURI(resource);
     const shown = attributes.has("blank") ? { name: "", notes: "" } : fields;
     return `<!DOCTYPE html>
@@ -147,9 +174,9 @@ export class Office {
 <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Policy</title>
 <link rel="stylesheet" href="/style.css">
 <script src="/edit-lock.js" defer></script>
-<main><h1>Policy of ${html(fields.name || "somebody")}</h1>
+<main><h1>Policy of ${html(fields.name || fields.title || "somebody")}</h1>
 <edit-lock resource="${html(resource)}" server="${this.holdfast.url}" session-src="/holdfast/session" record-src="/json/${path}"
-           take-over-src="/holdfast/take-over"${given}>${FORM(shown, `/save/${path}`)}</edit-lock>
+           take-over-src="/holdfast/take-over"${given}>${fields.item ? LETTER(fields, `/save/${path}`, attributes.has("opaque")) : FORM(shown, `/save/${path}`)}</edit-lock>
 <p><a href="/">All policies</a></p></main></html>`;
   }
 

@@ -16,10 +16,11 @@ import { Work } from "./work.js";
 const [LOOK, TONES] = [look, tones].map(sheet);
 const DRAFT = "holdfast-draft ";
 const OPEN = "holdfast-open ";
+const RENEWED = "holdfast-renewed ";
 const STATES = { exclusive: "held", shared: "reading" };
 const WAITING = ["refused", "freed"];
 
-// Passwords, numbers of cards and one-time codes are never kept, nor what the page excludes; hidden fields and files are no fields here.
+// Passwords, numbers of cards and one-time codes are never kept, nor what the page excludes; files are no fields here.
 const keepable = (control) =>
   control.type !== "password" && !/cc-|one-time|password/.test(control.autocomplete) && !control.closest("[data-no-draft]");
 
@@ -49,6 +50,7 @@ export class EditLock extends HTMLElement {
   #kept; // until when the draft is
   #saving = false;
   #submitted = false;
+  #sent; // the fields that are being saved
   #ending; // of all listeners
 
   constructor() {
@@ -81,6 +83,11 @@ export class EditLock extends HTMLElement {
     return this.state === "held" || this.state === "editing";
   }
 
+  // The same, for fields: they are read-only while they are sent.
+  get writable() {
+    return this.editable && !this.#saving;
+  }
+
   // Has something been typed that is not saved?
   get dirty() {
     return this.editable && Object.keys(this.#changes()).length > 0;
@@ -98,12 +105,15 @@ export class EditLock extends HTMLElement {
     this.#over("released", "quiet", { lines: this.#kept ? ["kept"] : [] });
   }
 
-  // The record was saved, by the element or by the page itself.
+  // The record was saved, by the element or by the page itself. What was typed after it was sent stays a draft.
   saved(version = this.version) {
     this.#drop();
-    this.#base = { version, fields: this.#fields.values() };
+    this.#cards.clear("draft");
+    this.#base = { version, fields: this.#sent ?? this.#fields.values() };
+    this.#sent = undefined;
+    this.#keep();
     this.#emit("saved", { version });
-    if (this.#lock) return this.#over("saved", "good");
+    if (this.#lock) return this.#over("saved", "good", { lines: this.#kept ? ["kept"] : [] });
     this.#fields.carry();
     return this.#cards.note("saved", "good", "saved", { values: { at: Date.now() }, actions: [["ok"]] });
   }
@@ -260,6 +270,7 @@ export class EditLock extends HTMLElement {
     const given = !this.#lock && version && !this.version;
     const record = given ? { version: Number(version), fields: {} } : await this.#record();
     if (!record) return false;
+    if (this.#fields.outdated(record.fields)) await this.#renewPage(record.version);
     this.#fields.fill(record.fields);
     this.#base = { version: record.version, fields: this.#fields.values() };
     this.#fields.carry();
@@ -268,7 +279,17 @@ export class EditLock extends HTMLElement {
 
   async #record() {
     const { data } = await this.#work.own(this.getAttribute("record-src"), "GET");
-    return data.fields && { version: data.version ?? 0, fields: data.fields };
+    return data.fields && { version: data.version ?? 0, fields: this.#fields.adapt(data.fields) };
+  }
+
+  // Loads the page again, once for a version, so that the application renders what the form can't be given: better than an editor that shows,
+  // and would save, an older text. Not a page that is the answer to a form: its text is in no record yet.
+  async #renewPage(version) {
+    const sent = attempt(() => JSON.parse(localStorage.getItem(this.#draft)))?.submitted;
+    const [key, now] = [RENEWED + this.#resource, `${version}`];
+    if (sent || !attempt(() => sessionStorage.getItem(key) !== now && (sessionStorage.setItem(key, now), true))) return;
+    location.reload();
+    await new Promise((resolve) => setTimeout(resolve, 5000)); // it was not to be
   }
 
   // ---- others have it ----
@@ -519,6 +540,7 @@ export class EditLock extends HTMLElement {
     this.#requests = [];
     this.#holders = [];
     this.#submitted = false;
+    this.#sent = undefined;
     this.#run++;
     work?.close(going);
     work?.hub.remove(this.#follower);
@@ -557,7 +579,9 @@ export class EditLock extends HTMLElement {
   }
 
   #submit(event) {
-    if (event.target !== this.#fields.form || event.defaultPrevented) return;
+    if (event.target !== this.#fields.form) return;
+    this.#sent = this.#fields.values();
+    if (event.defaultPrevented) return;
     if (this.getAttribute("save") === "fetch") {
       event.preventDefault();
       this.#save(event.submitter);
@@ -569,11 +593,15 @@ export class EditLock extends HTMLElement {
     setTimeout(() => (this.#submitted &&= !event.defaultPrevented));
   }
 
+  // The form is read-only until the answer has come.
   async #save(submitter) {
     const run = this.#run;
     const form = this.#fields.form;
     const data = new FormData(form, submitter);
+    const focused = document.activeElement;
+    this.#keep();
     this.#saving = true;
+    this.#fields.freeze();
     this.#cards.clear("problem");
     const answer = await fetch(submitter?.getAttribute("formaction") ?? form.getAttribute("action") ?? "", {
       method: "POST",
@@ -583,11 +611,13 @@ export class EditLock extends HTMLElement {
     const { version, message, code, holders, present } = (await answer.json?.().catch(() => 0)) || {};
     this.#saving = false;
     if (answer.redirected) location.assign(answer.url);
+    this.#fields.freeze();
     if (run !== this.#run) return;
     if (answer.ok) this.saved(version);
     else if (answer.status === 412 || code === "stale") await this.stale({ present });
     else if (answer.status === 409 || answer.status === 423) this.#lost("expired", { by: holders?.[0]?.name });
     else this.#problem("notSaved", message);
+    if (document.activeElement === document.body) (focused.disabled ? this.#cards : focused).focus();
   }
 
   // ---- someone else has saved ----
@@ -631,8 +661,7 @@ export class EditLock extends HTMLElement {
 
   // How long drafts are kept, in milliseconds.
   get #draftTime() {
-    const said = this.getAttribute("drafts");
-    return said === "off" ? 0 : (Number(said) || 72) * 3600e3;
+    return Math.max(Number(this.getAttribute("drafts") || 72) || 0, 0) * 3600e3;
   }
 
   #sweep() {
@@ -670,7 +699,8 @@ export class EditLock extends HTMLElement {
 
   // A draft is offered, not put in; but for the page that shows a refused form again.
   #offerDraft() {
-    const draft = this.#draftTime && attempt(() => JSON.parse(localStorage.getItem(this.#draft)));
+    if (!this.#draftTime) return this.#drop();
+    const draft = attempt(() => JSON.parse(localStorage.getItem(this.#draft)));
     if (!draft) return undefined;
     const now = this.#base.fields;
     const names = Object.keys(draft.fields).filter((name) => name in now);

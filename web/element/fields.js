@@ -4,13 +4,57 @@ import { h, textOf } from "./helpers.js";
 import { change, plain } from "./merge.js";
 
 const TEXT_TYPES = "text search url tel email password date month week time datetime-local number textarea".split(" ");
-const NO_FIELD = /^(hidden|file|submit|button|reset|image|fieldset|output|object)$/;
+const NO_FIELD = /^(file|submit|button|reset|image|fieldset|output|object)$/;
+// Hidden inputs that belong to the page and not to the record: tokens against forged requests, what frameworks count with, our own.
+const PER_PAGE =
+  /^(holdfast_|_?csrf|_token$|_method$|utf8$|authenticity_token$|__(RequestVerificationToken|VIEWSTATE|EVENT)|_wpnonce|.*-(TOTAL|INITIAL|MIN_NUM|MAX_NUM)_FORMS$)/i;
+
+// An element with contenteditable, as a control. text: it holds no markup
+class Rich {
+  type = "rich";
+  constructor(node, text) {
+    Object.assign(this, { node, text, name: node.getAttribute("name") || node.dataset.name || node.id });
+  }
+
+  get value() {
+    return this.text ? this.node.textContent : this.node.innerHTML;
+  }
+
+  set value(value) {
+    this.show(value);
+  }
+
+  // Shows a text; false: some of it is lost. Markup only where the browser has a sanitizer, or the editor takes it (Trix).
+  show(value, node = this.node) {
+    if (node.editor?.loadHTML) node.editor.loadHTML(value);
+    else if (this.text || !/[<&]/.test(value)) node.textContent = value;
+    else return node.setHTML?.(value, { sanitizer: { comments: true } }), node.innerHTML === value;
+    return true;
+  }
+
+  canShow = (value) => Boolean(this.node.editor?.loadHTML) || this.show(value, document.createElement("div"));
+  shows = (value) => [this.node.innerHTML, this.node.textContent].some((now) => now.trim() === value.trim());
+  closest = (selector) => this.node.closest(selector);
+  dispatchEvent = (event) => this.node.dispatchEvent(event);
+  focus = () => this.node.focus();
+}
+
+// A value as the control writes it: a single text may stand for true, a list, or JSON.
+function written({ type, value: now }, value) {
+  if (type === "hidden" && typeof value === "boolean") return /^(true|false)$/.test(now) ? String(value) : now;
+  if (!value || typeof value !== "object" || /^(select-multiple|checkbox|radio)$/.test(type)) return value;
+  return Array.isArray(value) && !/^\s*\[/.test(now) ? value.join(",") : JSON.stringify(value);
+}
+
+const BUTTONS = /^(radio|checkbox)$/;
 
 export class Fields {
   form;
   filling = false;
   #host; // the element
+  #known; // the names of the record's fields; undefined: it was not read yet
   #frozen = new Map(); // control → [property, what it was]
+  #mirrors = new Map(); // hidden input → what reads the editor that shows it: some pages copy its text only when the form is sent
 
   constructor(host) {
     this.#host = host;
@@ -23,7 +67,7 @@ export class Fields {
   }
 
   // Opens it, or makes it read-only: text can still be read and copied; what can't be read-only is disabled.
-  freeze(open = this.#host.editable) {
+  freeze(open = this.#host.writable) {
     if (open) {
       for (const [control, [property, was]] of this.#frozen) control[property] = was;
       this.#frozen.clear();
@@ -48,28 +92,96 @@ export class Fields {
   }
 
   controls(name) {
-    return [...(this.form?.elements ?? [])].filter((control) => control.name && !NO_FIELD.test(control.type) && (!name || control.name === name));
+    const named = [...(this.form?.elements ?? [])].filter((control) => control.name && !NO_FIELD.test(control.type));
+    const seen = new Set(named.filter(({ type }) => type !== "hidden").map((control) => control.name));
+    // A hidden input beside a checkbox of its name says what is sent when that is off; it is no field.
+    const fields = named.filter(({ type, name: own }) => type !== "hidden" || (!seen.has(own) && !PER_PAGE.test(own) && this.#known?.has(own) !== false));
+    const taken = new Set(named.map((control) => control.name));
+    const rich = this.#editors().filter(({ name: own }) => own && this.#known?.has(own) && !taken.has(own));
+    return [...fields, ...rich].filter((control) => !name || control.name === name);
   }
 
-  // What is in the form, by name.
+  // The outermost elements that can be edited as a whole, when the form is open.
+  #editors() {
+    const mode = (node) => this.#frozen.get(node)?.[1] ?? node.contentEditable;
+    const all = [...(this.form?.querySelectorAll("[contenteditable]") ?? [])].filter((node) => mode(node) !== "false");
+    return all.filter((node) => !all.some((other) => other !== node && other.contains(node))).map((node) => new Rich(node, mode(node) === "plaintext-only"));
+  }
+
+  // By name, in the order of the form.
+  #named(controls = this.controls()) {
+    const names = new Map();
+    for (const control of controls) names.set(control.name, [...(names.get(control.name) ?? []), control]);
+    return names;
+  }
+
+  // What is in the form, by name: a list where several controls that are no buttons have one name.
   values(wanted = () => true) {
     const values = {};
-    for (const control of this.controls().filter(wanted)) {
-      const { name, type, checked, value } = control;
-      if (type === "checkbox" && this.controls(name).length === 1) values[name] = checked;
-      else if (type === "checkbox") values[name] = [...(values[name] ?? []), ...(checked ? [value] : [])];
-      else if (type === "radio") values[name] = checked ? value : values[name] ?? "";
+    for (const [name, all] of this.#named()) {
+      const [control] = all;
+      const { type, checked } = control;
+      if (!all.every(wanted)) continue;
+      if (type === "radio") values[name] = all.find((one) => one.checked)?.value ?? "";
+      else if (type === "checkbox") values[name] = all.length === 1 ? checked : all.filter((one) => one.checked).map(({ value }) => value);
+      else if (all.length > 1) values[name] = all.map((one) => this.#value(one));
       else if (type === "select-multiple") values[name] = [...control.selectedOptions].map((option) => option.value);
-      else values[name] = plain(value);
+      else values[name] = this.#value(control);
     }
     return values;
+  }
+
+  #value(control) {
+    return plain(this.#mirrors.get(control)?.() ?? control.value);
+  }
+
+  // A record as this form writes it. From then on hidden inputs and editors of these names are fields.
+  adapt(fields) {
+    this.#known = new Set(Object.keys(fields));
+    const names = this.#named();
+    return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, names.get(name)?.length === 1 ? written(names.get(name)[0], value) : value]));
+  }
+
+  // For each control what a field says, several of one name by position; buttons are told the whole.
+  #pairs(fields) {
+    const names = this.#named();
+    return Object.entries(fields).flatMap(([name, value]) => {
+      const all = names.get(name) ?? [];
+      const each = all.length > 1 && Array.isArray(value) && !BUTTONS.test(all[0].type);
+      return all.map((control, at) => [control, plain(each ? value[at] : value)]);
+    });
+  }
+
+  // Whether the page must be rendered anew to show these fields: it has another number of rows, or an editor that can't be given its text.
+  outdated(fields) {
+    const rows = ([name, all]) => all.length > 1 && !BUTTONS.test(all[0].type) && Array.isArray(fields[name]) && fields[name].length !== all.length;
+    const blind = [...(this.form?.querySelectorAll("*") ?? [])].some(({ localName }) => localName === "iframe" || localName.includes("-"));
+    const editors = this.#editors();
+    return [...this.#named()].some(rows) || this.#pairs(fields).some(([control, value]) => {
+      const { type } = control;
+      if (plain(control.value) === value || editors.some((editor) => editor.shows(value))) return false;
+      if (type === "rich") return !control.canShow(value);
+      if (type === "textarea") return !control.getClientRects().length;
+      return type === "hidden" && (blind || editors.length > 0) && !this.#mirror(control)?.canShow(value);
+    });
+  }
+
+  // The one editor that shows what this hidden input holds.
+  #mirror(input) {
+    const found = this.#editors().filter((editor) => editor.node.inputElement === input || editor.shows(this.#value(input)));
+    return found.length === 1 ? found[0] : undefined;
   }
 
   // Puts fields into the form, so that frameworks notice.
   fill(fields) {
     this.filling = true;
     this.freeze(true);
-    for (const [name, value] of Object.entries(fields)) this.controls(name).forEach((control) => this.put(control, plain(value)));
+    for (const [control, value] of this.#pairs(fields)) this.put(control, value);
+    for (const input of this.controls().filter(({ type }) => type === "hidden")) {
+      const { node } = this.#mirror(input) ?? {};
+      const read = ["innerHTML", "textContent"].find((property) => node?.[property] === input.value);
+      if (read) this.#mirrors.set(input, () => node[read]);
+    }
     this.freeze();
     this.filling = false;
   }
@@ -81,22 +193,24 @@ export class Fields {
       if (control.checked !== has(control.value) && (type === "checkbox" || !control.checked)) control.click();
       return;
     }
+    const editor = type === "hidden" && this.#mirror(control);
     if (type === "select-multiple") [...control.options].forEach((option) => (option.selected = has(option.value)));
-    else if (plain(control.value) === value) return;
+    else if (this.#value(control) === value) return;
     // React replaces the setter of the control itself, to tell its own changes from a person's.
     else Object.getOwnPropertyDescriptor(Object.getPrototypeOf(control), "value").set.call(control, value);
+    if (editor) editor.show(value);
     ["input", "change"].forEach((event) => control.dispatchEvent(new Event(event, { bubbles: true })));
   }
 
   label(name) {
     const [control] = this.controls(name);
-    const label = control.type === "radio" ? control.closest("fieldset")?.querySelector("legend") : control.labels[0];
+    const label = control.type === "radio" ? control.closest("fieldset")?.querySelector("legend") : control.labels?.[0];
     const own = [...(label?.childNodes ?? [])].filter((node) => !node.matches?.("input, select, textarea")).map((node) => node.textContent);
-    return own.join("").trim() || control.ariaLabel || name;
+    return own.join("").trim() || (control.node ?? control).ariaLabel || name;
   }
 
   focus() {
-    this.controls().find((control) => !control.disabled)?.focus();
+    this.controls().find(({ disabled, type }) => !disabled && type !== "hidden")?.focus();
   }
 
   // What a person reads of a value, with what differs from the base marked.
