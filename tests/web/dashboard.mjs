@@ -205,6 +205,13 @@ for (const [roles, resources, pages] of [["observe", 6, 4], ["observe:sheet", 1,
   check((await rows(view).count()) === 0, "and nothing of it stays");
 }
 
+// ---- a browser whose language is none ----
+
+const plain = await chromium.person();
+await plain.addInitScript(() => Object.defineProperty(Navigator.prototype, "language", { get: () => "C", configurable: true }));
+check(await shows((await chromium.open(plain, `${server.url}/`)).locator("input[name=token]")), "a browser whose language is C shows the page");
+await plain.close();
+
 // ---- the routes ----
 
 const routes = await chromium.open(narrow, `${server.url}/api`);

@@ -1,4 +1,5 @@
 // The dashboard: what is at the address is drawn anew, at most once a frame, whenever something changes.
+import "./language.js";
 import { html, nothing, render, svg } from "lit";
 import { isolated, text } from "./format.js";
 import { closeRelease, messages, releaseDialog } from "./parts.js";

@@ -33,7 +33,8 @@ export function textOf(element, key) {
 function clock(element, when) {
   const time = new Date(when);
   const lang = language(element);
-  const locale = navigator.language.startsWith(lang) ? navigator.language : lang;
+  const wanted = navigator.language.startsWith(lang) ? navigator.language : lang;
+  const locale = attempt(() => Intl.getCanonicalLocales(wanted)) ?? "en"; // WebKit may say "C"
   const day = time.toDateString() === new Date().toDateString() ? {} : { weekday: "short", day: "numeric", month: "short" };
   return time.toLocaleString(locale, { hour: "numeric", minute: "2-digit", ...day });
 }

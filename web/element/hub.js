@@ -125,8 +125,10 @@ export class Hub {
   }
 
   #block(block) {
-    const data = /^data: ?(.*)$/m.exec(block)?.[1];
-    if (/^event: ?(resync|restored)$/m.test(block)) this.#tell({ opened: this.#open });
+    // A regular expression would end lines at U+2028 and U+2029 too, which people may write.
+    const of = (field) => block.split("\n").find((line) => line.startsWith(`${field}:`))?.slice(field.length + 1).trim();
+    const data = of("data");
+    if (["resync", "restored"].includes(of("event"))) this.#tell({ opened: this.#open });
     else if (data) this.#tell({ event: JSON.parse(data) });
   }
 
