@@ -1,25 +1,29 @@
 -- What records ask a database about a table: its schema ('': as found) and name are the parameters.
 
--- Schema and name as the catalog spells them; the engine that keeps it, if that has no transactions.
+-- Schema and name as the catalog spells them; the engine that keeps it, if that has no transactions; whether this role may lock it to
+-- write it (PostgreSQL), which rights on some of its columns do not give.
 -- name: find
 -- postgres:
-SELECT n.nspname::text, c.relname::text, ''
+SELECT n.nspname::text, c.relname::text, '', pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')::int
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind IN ('r', 'p') AND c.relname = $2
    AND CASE WHEN $1 = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname = $1 END
 -- mysql:
 SELECT t.table_schema, t.table_name,
-       COALESCE((SELECT e.engine FROM information_schema.engines e WHERE e.engine = t.engine AND e.transactions = 'NO'), '')
+       COALESCE((SELECT e.engine FROM information_schema.engines e WHERE e.engine = t.engine AND e.transactions = 'NO'), ''), 0
   FROM information_schema.tables t
  WHERE t.table_type = 'BASE TABLE' AND t.table_schema = CASE WHEN $1 = _utf8mb4'' THEN DATABASE() ELSE $1 END AND t.table_name = $2
 -- sqlite:
-SELECT schema, name, '' FROM pragma_table_list
+SELECT schema, name, '', 0 FROM pragma_table_list
  WHERE type = 'table' AND schema = CASE WHEN ?1 = '' THEN 'main' ELSE ?1 END AND lower(name) = lower(?2)
 
 -- Name, type, place in the primary key, null is allowed, the database makes a value when none is given, it always does, most characters.
+-- format_type quotes some names of the catalog's own with quote_all_identifiers.
 -- name: columns
 -- postgres:
-SELECT a.attname::text, pg_catalog.format_type(a.atttypid, NULL),
+SELECT a.attname::text,
+       CASE WHEN a.atttypid IN (17, 19, 25, 114, 1082, 2950, 3802) THEN pg_catalog.btrim(pg_catalog.format_type(a.atttypid, NULL), '"')
+            ELSE pg_catalog.format_type(a.atttypid, NULL) END,
        coalesce(pg_catalog.array_position(i.indkey::int2[], a.attnum) + 1, 0)::bigint, NOT a.attnotnull,
        a.atthasdef OR a.attidentity <> '', a.attgenerated <> '' OR a.attidentity = 'a',
        CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 0 END::bigint

@@ -294,6 +294,7 @@ static hf_status rec_catalog_find(hf_tables *tables, hf_db *db, rec_table *table
     }
     if (status == HF_OK && row) {
         bool named = table->schema[0] != '\0';
+        table->lockable = hf_stmt_column_int(stmt, 3) != 0;
         table->schema = hf_arena_text(&tables->arena, hf_stmt_column_text(stmt, 0));
         table->name = hf_arena_text(&tables->arena, hf_stmt_column_text(stmt, 1));
         char *name = table->name == NULL ? NULL : rec_quote(tables, &tables->arena, table->name);

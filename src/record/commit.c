@@ -5,7 +5,7 @@
  *      way round; the roots of what is changed move once each
  *   2  a single statement that has its version in the condition is a transaction by itself: one
  *      round trip; if it finds no row nothing was written, and what is there is looked up then
- *   3  else: BEGIN, for rows alone with the first statement; tables of premises (PostgreSQL);
+ *   3  else: BEGIN, for rows alone with the first statement; tables are locked (PostgreSQL);
  *      locks verified and stored versions moved; everything that is there compared and locked in
  *      canonical order; written; COMMIT
  *   4  what was written becomes what the unit has read
@@ -175,10 +175,10 @@ static hf_status commit_write_all(rec_work *work, hf_error *err)
     return status == HF_OK ? rec_lock_save(work, true, err) : status;
 }
 
-static hf_status commit_inside(rec_work *work, hf_error *err)
+static hf_status commit_inside(rec_work *work, bool plain, hf_error *err)
 {
     bool done = false;
-    hf_status status = rec_premise_begin(work, err);
+    hf_status status = rec_premise_begin(work, plain, err);
     if (status == HF_OK && work->unit->unsure)
         status = rec_settle(work, &done, err);
     if (status != HF_OK || done)
@@ -205,7 +205,7 @@ static hf_status commit_transaction(rec_work *work, hf_error *err)
     hf_status status = plain ? rec_conn_begin(work->conn, level, err)
                              : hf_db_begin(work->conn->db, level, false, err);
     if (status == HF_OK)
-        status = commit_inside(work, err);
+        status = commit_inside(work, plain, err);
     if (status == HF_OK)
         status = hf_db_commit(work->conn->db, err);
     if (status != HF_OK)

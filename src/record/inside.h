@@ -77,6 +77,7 @@ typedef struct rec_table {
     const char *one[3]; /* both, by rec_lock */
     bool stored;        /* its versions stand in holdfast's own table */
     bool set;           /* there is no table: see set.c */
+    bool lockable;      /* PostgreSQL: this role may lock the whole table to write it */
 } rec_table;
 
 typedef enum rec_dialect { REC_SQLITE, REC_POSTGRES, REC_MYSQL } rec_dialect;
@@ -328,7 +329,6 @@ typedef struct rec_work {
     size_t targets_count;
     hf_record **writes; /* in the order in which they are written */
     size_t writes_count;
-    bool tables_locked;
 } rec_work;
 
 /* lock.c: verifies the locks of what is changed, and moves stored versions. */
@@ -356,7 +356,8 @@ hf_status rec_unit_is_sure(const hf_unit *unit, hf_error *err);
 hf_status rec_commit_stale(rec_work *work, hf_error *err);
 
 /* premise.c */
-hf_status rec_premise_begin(rec_work *work, hf_error *err); /* before anything is read */
+/* Before anything is read. With `queued` what it has to say goes with the first statement. */
+hf_status rec_premise_begin(rec_work *work, bool queued, hf_error *err);
 hf_status rec_premise_check(rec_work *work, rec_reliance *on, bool locking, hf_error *err);
 bool rec_premises_need_gaps(const hf_unit *unit);
 /* Keeps what a select has found. */

@@ -5,6 +5,8 @@
  * writer (SQLite). */
 #include "record/inside.h"
 
+#include "record/write.h"
+
 #include "base/digest.h"
 
 #include <stdio.h>
@@ -335,34 +337,80 @@ hf_status rec_premise_check(rec_work *work, rec_reliance *on, bool locking, hf_e
 
 /* ---- before the first read ---- */
 
-static bool premise_writes(const rec_work *work, const rec_table *table)
-{
-    for (size_t i = 0; i < work->writes_count; i++)
-        if (work->writes[i]->table == table)
-            return true;
-    return false;
-}
+typedef struct premise_locks {
+    bool gaps, writes;
+} premise_locks;
 
-/* PostgreSQL: the tables, in the order of their types, before any snapshot is taken. */
-hf_status rec_premise_begin(rec_work *work, hf_error *err)
+/* What becomes of each table in this commit. */
+static premise_locks *premise_tables(rec_work *work)
 {
     hf_tables *tables = work->conn->tables;
-    hf_status status = HF_OK;
+    premise_locks *all = hf_arena_alloc(work->arena, tables->count * sizeof *all);
+    for (size_t i = 0; all != NULL && i < work->writes_count; i++) {
+        const hf_record *record = work->writes[i];
+        all[record->table - tables->tables].writes = !record->table->set;
+        for (size_t j = 0; record->removed && j < tables->count; j++)
+            all[j].writes |= rec_write_is_below(&tables->tables[j], record->table);
+    }
+    for (rec_reliance *on = work->unit->reliances; all != NULL && on != NULL; on = on->next)
+        all[on->table - tables->tables].gaps |= premise_needs_gaps(on);
+    return all;
+}
+
+/* A LOCK TABLE of each, in the order of their types. */
+static hf_status premise_lock_tables(rec_work *work, const premise_locks *all,
+                                     hf_status (*lock)(rec_conn *conn, const char *sql,
+                                                       hf_error *err),
+                                     hf_error *err)
+{
+    hf_tables *tables = work->conn->tables;
     const char *done = "";
-    while (status == HF_OK && tables->dialect == REC_POSTGRES) {
-        const rec_table *next = NULL;
-        for (rec_reliance *on = work->unit->reliances; on != NULL; on = on->next)
-            if (premise_needs_gaps(on) && strcmp(on->table->type, done) > 0 &&
-                (next == NULL || strcmp(on->table->type, next->type) < 0))
-                next = on->table;
-        if (next == NULL)
+    hf_status status = HF_OK;
+    while (status == HF_OK) {
+        size_t next = tables->count;
+        for (size_t i = 0; i < tables->count; i++)
+            if ((all[i].gaps || (all[i].writes && tables->tables[i].lockable)) &&
+                strcmp(tables->tables[i].type, done) > 0 &&
+                (next == tables->count ||
+                 strcmp(tables->tables[i].type, tables->tables[next].type) < 0))
+                next = i;
+        if (next == tables->count)
             break;
         hf_buffer sql = {0};
-        hf_buffer_print(&sql, "LOCK TABLE %s IN %s MODE", next->quoted,
-                        premise_writes(work, next) ? "SHARE ROW EXCLUSIVE" : "SHARE");
-        status = sql.failed ? hf_fail_memory(err) : hf_db_run(work->conn->db, sql.text, err);
+        hf_buffer_print(&sql, "LOCK TABLE %s%s IN %s MODE", all[next].gaps ? "" : "ONLY ",
+                        tables->tables[next].quoted,
+                        !all[next].gaps    ? "ROW EXCLUSIVE"
+                        : all[next].writes ? "SHARE ROW EXCLUSIVE"
+                                           : "SHARE");
+        status = sql.failed ? hf_fail_memory(err) : lock(work->conn, sql.text, err);
         hf_buffer_done(&sql);
-        done = next->type;
+        done = tables->tables[next].type;
     }
     return status;
+}
+
+static hf_status premise_run(rec_conn *conn, const char *sql, hf_error *err)
+{
+    return hf_db_run(conn->db, sql, err);
+}
+
+static hf_status premise_queue(rec_conn *conn, const char *sql, hf_error *err)
+{
+    hf_stmt *stmt = NULL;
+    hf_status status = rec_conn_statement(conn, sql, &stmt, err);
+    if (status == HF_OK)
+        hf_stmt_queue(stmt);
+    return status;
+}
+
+/* PostgreSQL: the tables, in the order of their types, before any snapshot is taken and any row is
+ * locked. Also those that are only written: a statement that writes would wait for another unit's
+ * lock on the table when this one has rows already that the other wants. */
+hf_status rec_premise_begin(rec_work *work, bool queued, hf_error *err)
+{
+    if (work->conn->tables->dialect != REC_POSTGRES)
+        return HF_OK;
+    const premise_locks *all = premise_tables(work);
+    return all == NULL ? hf_fail_memory(err)
+                       : premise_lock_tables(work, all, queued ? premise_queue : premise_run, err);
 }

@@ -385,7 +385,7 @@ static void write_below(write_text *text, const hf_record *record, const rec_tab
     hf_buffer_print(&text->sql, ")");
 }
 
-static bool write_is_below(const rec_table *table, const rec_table *above)
+bool rec_write_is_below(const rec_table *table, const rec_table *above)
 {
     for (table = table->parent; table != NULL; table = table->parent)
         if (table == above)
@@ -396,7 +396,7 @@ static bool write_is_below(const rec_table *table, const rec_table *above)
 bool rec_write_has_members(const hf_tables *tables, const rec_table *table)
 {
     for (size_t i = 0; i < tables->count; i++)
-        if (write_is_below(&tables->tables[i], table))
+        if (rec_write_is_below(&tables->tables[i], table))
             return true;
     return false;
 }
@@ -428,7 +428,7 @@ static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_
     for (int rank = highest; status == HF_OK && rank > 0; rank--)
         for (size_t i = 0; status == HF_OK && i < tables->count; i++) {
             const rec_table *table = &tables->tables[i];
-            if (table->rank != rank || !write_is_below(table, record->table))
+            if (table->rank != rank || !rec_write_is_below(table, record->table))
                 continue;
             write_text text;
             write_text_init(&text, tables);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { STEPS = 2 }; /* of a session: it reads, it commits */
 
@@ -332,6 +333,70 @@ static void sums_merged_at_the_same_time_are_complete(void **state)
     scene_close(s);
 }
 
+/* ---- no circles ---- */
+
+/* PostgreSQL: waits until so many others wait for a lock. */
+static void circle_wait(scene *s, int count)
+{
+    char wanted[8];
+    snprintf(wanted, sizeof wanted, "%d", count);
+    for (int i = 0; i < 3000; i++) {
+        scene_run(s, "SELECT pg_stat_clear_snapshot()");
+        if (strcmp(scene_value(s, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = "
+                                  "'Lock' AND query LIKE '%{n}\\_%'"),
+                   wanted) == 0)
+            return;
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    fail_msg("%d transactions never waited", count);
+}
+
+static void *circle_thread(void *context)
+{
+    player *it = context;
+    hf_error err;
+    it->status = hf_unit_commit(it->unit, NULL, &err);
+    return NULL;
+}
+
+/* Each relies on the result of one table and writes the other; or only one relies on anything, and
+ * the other writes several rows of what it relies on. All are on their way when a row that they
+ * want comes free. Told by its status: a circle ends in HF_RETRY. */
+static void units_never_wait_for_each_other_in_a_circle(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    for (int plain = 0; plain < 2 && hf_db_kind_of(s->db) == HF_DB_POSTGRES; plain++) {
+        player both[2] = {{.unit = scene_unit(s, "Alice")}, {.unit = scene_unit(s, "Bob")}};
+        pthread_t threads[2];
+        hf_reliance doctors = {.kind = HF_RELY_RESULT, .resource = scene_table(s, "doctor")->name},
+                    lines = {.kind = HF_RELY_RESULT, .resource = scene_table(s, "line")->name};
+        scene_run(s, "DELETE FROM {n}_doctor; DELETE FROM {n}_line;"
+                     "INSERT INTO {n}_doctor (id, on_call) VALUES (1, 1), (2, 1);"
+                     "INSERT INTO {n}_line (document, place, amount) VALUES (1, 'x', 1)");
+        expect(HF_OK, hf_unit_rely(both[1].unit, &doctors, &s->err), s->err);
+        scene_set(scene_find(both[1].unit, "line/1,x"), "amount", HF_NUMBER(2));
+        scene_set(scene_find(both[0].unit, "doctor/1"), "on_call", HF_NUMBER(0));
+        if (plain)
+            scene_set(scene_find(both[0].unit, "doctor/2"), "on_call", HF_NUMBER(0));
+        else
+            expect(HF_OK, hf_unit_rely(both[0].unit, &lines, &s->err), s->err);
+        scene_run(s, "BEGIN; SELECT 1 FROM {n}_doctor WHERE id = 1 FOR UPDATE");
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(pthread_create(&threads[i], NULL, circle_thread, &both[i]), 0);
+            circle_wait(s, i + 1);
+        }
+        scene_run(s, "COMMIT");
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        expect_int(both[0].status, HF_OK);
+        expect_int(both[1].status, HF_STALE);
+        for (int i = 0; i < 2; i++)
+            hf_unit_free(both[i].unit);
+    }
+    scene_close(s);
+}
+
 /* ---- what is not there ---- */
 
 typedef struct absence {
@@ -450,6 +515,7 @@ int main(void)
         cmocka_unit_test(write_skew_needs_a_premise_and_is_kept_out_by_it),
         cmocka_unit_test(commits_at_the_same_time_keep_their_premises),
         cmocka_unit_test(sums_merged_at_the_same_time_are_complete),
+        cmocka_unit_test(units_never_wait_for_each_other_in_a_circle),
         cmocka_unit_test(what_is_not_there_stays_away_until_the_commit),
         cmocka_unit_test(appends_of_many_are_all_there_and_count),
     };
