@@ -9,6 +9,7 @@ local function try(...)
   end
 end
 try('PUBLISH', ARGV[1] .. 'watch', '')
+try('PUBLISH', ARGV[1] .. 'replicas', '')
 try('TIME')
 try('SETRANGE', key .. 's', 0, '')
 try('DEL', key .. 's', key .. 'x')

@@ -265,6 +265,8 @@ static hf_status redis_execute_one(hf_store *base, hf_batch *batch, hf_error *er
         return status;
     work.rows = &work.conn->rows;
     status = redis_try_batch(&work);
+    if (status == HF_OK)
+        status = redis_save_confirm(&work);
     if (work.conn != NULL)
         redis_conn_give(store, work.conn);
     if (status == HF_OK) /* what was tried in vain before is over */

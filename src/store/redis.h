@@ -16,6 +16,10 @@
  *       script as the rows. Events get their numbers in it.
  *   V6  Every connection is checked before it is used, and again each minute: a server that may
  *       forget what it acknowledged is refused, or is graded so (durability=relaxed).
+ *   V7  With replicas=N an answer that is relied on waits for replicas, also when this try wrote
+ *       nothing: what it reports may be the unreplicated write of an earlier try, or of another
+ *       connection. WAIT covers only what its own connection wrote, so a PUBLISH goes before it:
+ *       it reaches replicas, but not the append-only file.
  *
  * Keys, each after the prefix "NAMESPACE:" ("holdfast:"). A text is fields separated by tabs; texts
  * and names contain no control character. MEMBER is TYPE \1 ID, or TYPE \1 ID \1 SESSION (or
@@ -50,7 +54,8 @@
  *   tokens       id to text (hash)
  *   secrets      SHA-256 of a token's secret to its id (hash)
  *   tokens_rev   moves with every change of a token
- *   watch        not a key: the channel on which every change with an event is published */
+ *   watch        not a key: the channel on which every change with an event is published
+ *   replicas     not a key: the channel of V7, to which nobody listens */
 #ifndef HF_STORE_REDIS_H
 #define HF_STORE_REDIS_H
 
@@ -290,6 +295,8 @@ void redis_save(redis_work *work);
 void redis_save_begin(redis_work *work);
 void redis_save_rows(redis_work *work);
 void redis_save_commit(redis_work *work, bool grows);
+/* V7, after a batch that has been answered. */
+hf_status redis_save_confirm(redis_work *work);
 
 /* Begins a command in conn->command, to which words can be added: then redis_call sends it, or
  * redis_command_end gives it to the script. */

@@ -419,6 +419,28 @@ static void redis_save_head(redis_work *work, bool grows)
     }
 }
 
+/* WAIT covers what its own connection has written, and all that was written before that. */
+static void redis_save_queue_wait(redis_work *work)
+{
+    char replicas[12], wait[12];
+    snprintf(replicas, sizeof replicas, "%u", work->store->url.replicas);
+    snprintf(wait, sizeof wait, "%d", WAIT_MS);
+    hf_redis_queue(work->conn->redis, "WAIT", replicas, wait, NULL);
+}
+
+/* The answer to WAIT: `failure` when too few replicas have acknowledged. */
+static hf_status redis_save_read_wait(redis_work *work, hf_status failure, hf_error *err)
+{
+    hf_redis_reply reply;
+    hf_status status = hf_redis_read(work->conn->redis, &reply, err);
+    if (status != HF_OK ||
+        (reply.kind == HF_REDIS_NUMBER && reply.number >= work->store->url.replicas))
+        return status;
+    return hf_fail(err, failure, "%lld of %u replicas have acknowledged in time; ask again.",
+                   reply.kind == HF_REDIS_NUMBER ? (long long)reply.number : 0,
+                   work->store->url.replicas);
+}
+
 /* Sends the script by its name, or in full. */
 static bool redis_save_send(redis_work *work, bool in_full)
 {
@@ -429,12 +451,8 @@ static bool redis_save_send(redis_work *work, bool in_full)
     hf_redis_append(command, &work->conn->head);
     hf_redis_append(command, &work->conn->commands);
     hf_redis_queue_words(work->conn->redis, command);
-    if (work->store->url.replicas > 0) {
-        char replicas[12], wait[12];
-        snprintf(replicas, sizeof replicas, "%u", work->store->url.replicas);
-        snprintf(wait, sizeof wait, "%d", WAIT_MS);
-        hf_redis_queue(work->conn->redis, "WAIT", replicas, wait, NULL);
-    }
+    if (work->store->url.replicas > 0)
+        redis_save_queue_wait(work);
     work->sent = true;
     return redis_flush(work);
 }
@@ -461,13 +479,9 @@ static void redis_save_answer(redis_work *work, bool *unknown)
     }
     if (work->store->url.replicas == 0)
         return;
-    hf_status status = hf_redis_read(work->conn->redis, &reply, work->sent ? work->err : NULL);
-    if (work->sent && status != HF_OK)
+    hf_status status = redis_save_read_wait(work, HF_UNSURE, work->sent ? work->err : NULL);
+    if (work->sent)
         work->status = status;
-    else if (work->sent && reply.number < work->store->url.replicas)
-        work->status = hf_fail(work->err, HF_UNSURE,
-                               "%lld of %u replicas have acknowledged in time; ask again.",
-                               (long long)reply.number, work->store->url.replicas);
 }
 
 void redis_save_commit(redis_work *work, bool grows)
@@ -516,4 +530,41 @@ void redis_save(redis_work *work)
     redis_save_begin(work);
     redis_save_rows(work);
     redis_save_commit(work, grows);
+}
+
+/* ---- what was written before ---- */
+
+/* Whether the caller may rely on an answer: a change that is done, or was done by an earlier try, a
+ * lock that is held, a version that was read. A refusal promises nothing; who and lists only look.
+ */
+static bool redis_save_is_relied_on(const hf_op *op)
+{
+    return op->answer.status == HF_OK && op->kind != HF_OP_SWEEP &&
+           (!hf_op_reads(op->kind) || op->kind == HF_OP_HOLDS || op->kind == HF_OP_VERSION);
+}
+
+hf_status redis_save_confirm(redis_work *work)
+{
+    bool relied_on = false, changes = false;
+    char channel[sizeof work->store->prefix + 16];
+    hf_redis_reply published;
+    for (size_t i = 0; i < work->batch->count; i++) {
+        const hf_op *op = &work->batch->ops[i];
+        relied_on |= redis_save_is_relied_on(op);
+        changes |= !hf_op_reads(op->kind);
+    }
+    if (work->store->url.replicas == 0 || work->sent || !relied_on)
+        return HF_OK;
+    hf_status failure = changes ? HF_UNSURE : HF_UNAVAILABLE;
+    snprintf(channel, sizeof channel, "%sreplicas", work->store->prefix);
+    hf_redis_queue(work->conn->redis, "PUBLISH", channel, "", NULL);
+    redis_save_queue_wait(work);
+    if (redis_flush(work) && redis_reply(work, &published))
+        work->status = redis_save_read_wait(work, failure, work->err);
+    redis_all_taken(work);
+    if (work->status != HF_OK && work->status != failure)
+        work->status = hf_fail(work->err, failure,
+                               "%s did not tell whether replicas have it; ask again.",
+                               hf_redis_path(work->conn->redis));
+    return work->status;
 }

@@ -176,35 +176,6 @@ static void settings_that_change_under_an_open_store_are_noticed(void **state)
     hf_store_close(store);
 }
 
-static void replicas_that_do_not_acknowledge_make_it_unsure(void **state)
-{
-    (void)state;
-    char port[16], id[16];
-    hf_store *store = redis_refusals_open(redis_refusals_url("", "&replicas=1"));
-    hf_credentials alice = drawn();
-    said no =
-        must(HF_UNSURE, store, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "alone");
-    expect_contains(no.message, "0 of 1 replicas");
-    expect_true(no.took_us > SECOND / 2);
-    must(HF_OK, store, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "alone");
-    snprintf(port, sizeof port, "%d", server->port);
-    redis_server *replica = REDIS_SERVER("--replicaof", "127.0.0.1", port);
-    for (int i = 0; i < 500 && strcmp(redis_server_ask(server, "wait 1 100"), "1") != 0; i++)
-        rest_ms(20);
-    said yes = {.status = HF_UNSURE};
-    for (int i = 0; i < 20 && yes.status == HF_UNSURE; i++) { /* the machine may be slow */
-        snprintf(id, sizeof id, "%d", i);
-        yes = ASK(store, ACQUIRE, BY(alice), ON("policy", id));
-    }
-    expect_status(HF_OK, yes.status, yes.message);
-    hf_grade grade = {0};
-    hf_store_grade(store, &grade);
-    expect_contains(grade.text, "acknowledged by 1 replica in memory");
-    expect_contains(redis_server_ask(replica, "keys '*r:policy/%s'", id), id);
-    hf_store_close(store);
-    redis_server_stop(replica);
-}
-
 /* ---- accounts ---- */
 
 static void accounts_without_the_rights_are_told_before_anything_is_written(void **state)
@@ -518,7 +489,6 @@ int main(void)
         ALONE(a_replica_is_refused_and_a_master_that_becomes_one),
         ALONE(a_cluster_is_refused),
         ALONE(settings_that_change_under_an_open_store_are_noticed),
-        ALONE(replicas_that_do_not_acknowledge_make_it_unsure),
         ALONE(accounts_without_the_rights_are_told_before_anything_is_written),
         ALONE(passwords_and_tls_are_checked_and_never_shown),
         ALONE(namespaces_do_not_see_each_other),
