@@ -173,8 +173,9 @@ static void redis_sweep_drop(hf_rows *rows, hf_resource_row *row)
 static void redis_sweep_drop_request(hf_rows *rows, hf_resource_row *row,
                                      const hf_session_row *session)
 {
-    bool free_now =
-        row->stored && row->version == 0 && row->ended_request.size == 0 && row->locks == NULL;
+    bool free_now = row->stored && row->version == 0 && row->ended_request.size == 0;
+    for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+        free_now &= !lock->present;
     for (hf_request_row *it = row->requests; it != NULL; it = it->next) {
         if (it->session == session) {
             it->changed = row->changed = true;

@@ -376,6 +376,44 @@ static void a_lock_that_was_left_beside_a_close_is_swept(void **state)
     bench_close(&b);
 }
 
+/* The keys of what a session has on policy/1 are put aside, or put back. */
+static void redis_faults_copy(const bench *b, const char *session, bool back)
+{
+    const char *names = strchr(b->names, '=') + 1;
+    const struct {
+        const char *kind, *rest;
+    } keys[] = {{"r:", "policy/1"}, {"h:", session}, {"q:", session}, {"locks", ""}, {"asked", ""}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char key[128];
+        snprintf(key, sizeof key, "%s:%s%s", names, keys[i].kind, keys[i].rest);
+        redis_server_ask(server, "copy %s%s %s%s replace", back ? "aside:" : "", key,
+                         back ? "" : "aside:", key);
+    }
+}
+
+/* As above, but it left a request too. */
+static void a_lock_and_a_request_that_were_left_go_with_their_row(void **state)
+{
+    (void)state;
+    bench b = bench_open();
+    must(HF_OK, b.direct, ACQUIRE, BY(b.bob), ON("policy", "1"), .mode = HF_SHARED);
+    must(HF_OK, b.direct, ACQUIRE, BY(b.alice), ON("policy", "1"), .mode = HF_SHARED);
+    must(HF_OK, b.direct, REQUEST, BY(b.alice), ON("policy", "1"));
+    redis_faults_copy(&b, b.alice.id, false);
+    redis_faults_copy(&b, b.bob.id, false);
+    must(HF_OK, b.direct, CLOSE, BY(b.bob));
+    must(HF_OK, b.direct, CLOSE, BY(b.alice));
+    redis_faults_copy(&b, b.bob.id, true);
+    redis_faults_copy(&b, b.alice.id, true);
+    hf_store_clock_offset(b.direct, 2 * DAY);
+    must(HF_OK, b.direct, SWEEP, .limit = 100);
+    must(HF_OK, b.direct, SWEEP, .limit = 100);
+    const char *names = strchr(b.names, '=') + 1;
+    expect_text(redis_server_ask(server, "zcard %s:locks", names), "0");
+    expect_text(redis_server_ask(server, "keys '%s:[rhqs]:*'", names), "");
+    bench_close(&b);
+}
+
 /* ---- the clock ---- */
 
 static void redis_faults_set_clock(const char *path, int64_t by_us)
@@ -494,6 +532,7 @@ int main(void)
         cmocka_unit_test(a_fence_grows_over_a_grant_that_came_and_went),
         cmocka_unit_test(who_holds_it_is_told_as_of_one_moment),
         cmocka_unit_test(a_lock_that_was_left_beside_a_close_is_swept),
+        cmocka_unit_test(a_lock_and_a_request_that_were_left_go_with_their_row),
         cmocka_unit_test(fences_grow_and_sessions_end_however_the_clock_is_set),
         cmocka_unit_test(two_holdfast_servers_on_one_redis_are_one),
     };
