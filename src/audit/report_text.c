@@ -2,8 +2,9 @@
 /* The report for people. */
 #include "audit/report.h"
 #include "audit/suppress.h"
+#include "base/text.h"
 
-#include <ctype.h>
+#include <stdio.h>
 
 typedef struct text_report {
     const audit_run *run;
@@ -23,32 +24,48 @@ static const char *report_paint(const text_report *report, const char *code)
 #define REPORT_DIM   "\033[2m"
 #define REPORT_PLAIN "\033[0m"
 
-/* A line of someone's code is shown without what could move the cursor. */
+/* Names and statements come from someone's code: what could move the cursor is shown. */
+static void report_add(const text_report *report, const char *text)
+{
+    char odd[HF_ODD_SIZE];
+    while (*text != '\0') {
+        size_t size = hf_text_odd(text, odd);
+        if (*text == '\n' || *text == '\t')
+            hf_buffer_add(report->out, " ", 1);
+        else if (size > 0)
+            hf_buffer_text(report->out, odd);
+        else
+            hf_buffer_add(report->out, text, 1);
+        text += size == 0 ? 1 : size;
+        for (; size == 0 && (*text & 0xc0) == 0x80; text++)
+            hf_buffer_add(report->out, text, 1);
+    }
+}
+
 static void report_frame_line(void *context, uint32_t number, hf_slice line)
 {
     text_report *report = context;
+    char text[161];
     bool here = number == report->line;
-    size_t shown = line.size < 160 ? line.size : 160;
+    size_t shown = line.size < sizeof text ? line.size : sizeof text - 1;
     hf_buffer_print(report->out, "  %s%s%5u | ",
                     report_paint(report, here ? REPORT_BOLD : REPORT_DIM), here ? ">" : " ",
                     number);
-    for (size_t i = 0; i < shown; i++) {
-        char c = line.at[i] == '\t' ? ' ' : line.at[i];
-        if (!iscntrl((unsigned char)c))
-            hf_buffer_add(report->out, &c, 1);
-    }
+    snprintf(text, sizeof text, "%.*s", (int)shown, line.at);
+    report_add(report, text);
     hf_buffer_print(report->out, "%s%s\n", line.size > shown ? " ..." : "",
                     report_paint(report, REPORT_PLAIN));
 }
 
 static void report_place(const text_report *report, audit_place place)
 {
-    if (place.file < report->run->files.count)
-        hf_buffer_print(report->out, "%s:%u", report->run->files.items[place.file].path,
-                        place.line);
-    else
-        hf_buffer_print(report->out, "%s",
-                        report->run->database != NULL ? report->run->database : "the database");
+    const audit_run *run = report->run;
+    if (place.file < run->files.count) {
+        report_add(report, run->files.items[place.file].path);
+        hf_buffer_print(report->out, ":%u", place.line);
+    } else {
+        report_add(report, run->database != NULL ? run->database : "the database");
+    }
 }
 
 static void report_finding(text_report *report, const audit_finding *finding)
@@ -56,15 +73,20 @@ static void report_finding(text_report *report, const audit_finding *finding)
     const char *color = finding->severity == AUDIT_HIGH ? REPORT_RED : REPORT_AMBER;
     hf_buffer_print(report->out, "%s", report_paint(report, REPORT_BOLD));
     report_place(report, finding->place);
-    hf_buffer_print(report->out, "%s: %s%s%s: %s [%s]\n", report_paint(report, REPORT_PLAIN),
+    hf_buffer_print(report->out, "%s: %s%s%s: ", report_paint(report, REPORT_PLAIN),
                     report_paint(report, color), audit_level_name(finding->severity),
-                    report_paint(report, REPORT_PLAIN), finding->text, finding->rule->name);
+                    report_paint(report, REPORT_PLAIN));
+    report_add(report, finding->text);
+    hf_buffer_print(report->out, " [%s]\n", finding->rule->name);
     if (finding->confidence < AUDIT_HIGH)
         hf_buffer_print(report->out, "  (confidence: %s)\n", audit_level_name(finding->confidence));
     report->line = finding->place.line;
     audit_lines(report->run, finding->place, 1, 2, report_frame_line, report);
-    if (finding->statement != NULL)
-        hf_buffer_print(report->out, "  %s\n", finding->statement);
+    if (finding->statement != NULL) {
+        hf_buffer_text(report->out, "  ");
+        report_add(report, finding->statement);
+        hf_buffer_text(report->out, "\n");
+    }
     if (finding->declared.line > 0) {
         hf_buffer_print(report->out, "  declared in ");
         report_place(report, finding->declared);
@@ -100,7 +122,9 @@ static void report_questions(const text_report *report)
         hf_buffer_print(report->out, "%sQuestion%s: ", report_paint(report, REPORT_BOLD),
                         report_paint(report, REPORT_PLAIN));
         report_place(report, run->questions[i].place);
-        hf_buffer_print(report->out, ": %s [%s]\n", run->questions[i].text, run->questions[i].name);
+        hf_buffer_text(report->out, ": ");
+        report_add(report, run->questions[i].text);
+        hf_buffer_print(report->out, " [%s]\n", run->questions[i].name);
     }
     if (run->questions_count > 0)
         hf_buffer_print(report->out, "\n");
@@ -112,16 +136,21 @@ static void report_summary(const text_report *report)
     size_t read = 0, suppressed = 0, known = 0, count = audit_report_count(run, AUDIT_LOW);
     for (size_t i = 0; i < run->files.count; i++) {
         read += run->files.items[i].skipped == NULL;
-        if (run->files.items[i].skipped != NULL)
-            hf_buffer_print(report->out, "Not read: %s: %s.\n", run->files.items[i].path,
-                            run->files.items[i].skipped);
+        if (run->files.items[i].skipped == NULL)
+            continue;
+        hf_buffer_text(report->out, "Not read: ");
+        report_add(report, run->files.items[i].path);
+        hf_buffer_print(report->out, ": %s.\n", run->files.items[i].skipped);
     }
     for (size_t i = 0; i < run->findings_count; i++) {
         suppressed += run->findings[i].reason != NULL;
         known += run->findings[i].known && run->findings[i].reason == NULL;
     }
-    for (size_t i = 0; i < run->notes_count; i++)
-        hf_buffer_print(report->out, "Note: %s\n", run->notes[i]);
+    for (size_t i = 0; i < run->notes_count; i++) {
+        hf_buffer_text(report->out, "Note: ");
+        report_add(report, run->notes[i]);
+        hf_buffer_text(report->out, "\n");
+    }
     hf_buffer_print(report->out, "%zu %s in %zu %s (%zu tables known, %zu statements)", count,
                     count == 1 ? "finding" : "findings", read, read == 1 ? "file" : "files",
                     run->schema.count, run->statements_count);

@@ -28,8 +28,10 @@ void hf_json_end(hf_json *json, char bracket)
     json->comma = true;
 }
 
-/* What can't stand in a text as it is; NUL ends it. */
-static const bool json_special[256] = {[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true};
+/* What can't stand in a text as it is, or may not: NUL ends it, and DEL and C1 (the byte 0xc2 and
+ * another) could move the cursor of a terminal. */
+static const bool json_special[256] = {
+    [0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, [0x7f] = true, [0xc2] = true};
 
 static size_t json_plain(const char *text)
 {
@@ -39,12 +41,18 @@ static size_t json_plain(const char *text)
     return size;
 }
 
-static void json_escape(hf_json *json, char c)
+/* How many bytes of the text that took. */
+static size_t json_escape(hf_json *json, const char *text)
 {
+    unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
+    bool c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
     if (c == '"' || c == '\\')
         hf_buffer_print(&json->out, "\\%c", c);
+    else if (c == 0xc2 && !c1)
+        hf_buffer_add(&json->out, text, 1);
     else
-        hf_buffer_print(&json->out, "\\u%04x", (unsigned char)c);
+        hf_buffer_print(&json->out, "\\u%04x", c1 ? next : c);
+    return c1 ? 2 : 1;
 }
 
 /* A comma if one is due, a quote, the text, `end`. What needs no escape is added in one go. */
@@ -59,7 +67,7 @@ static void json_quoted(hf_json *json, const char *text, hf_slice end)
     *at++ = '"';
     memcpy(at, text, plain);
     for (text += plain; *text != '\0'; text += plain) {
-        json_escape(json, *text++);
+        text += json_escape(json, text);
         plain = json_plain(text);
         hf_buffer_add(&json->out, text, plain);
     }

@@ -77,7 +77,8 @@ bool hf_text_is_utf8(const char *text, size_t size)
 
 bool hf_character_misleads(uint32_t character)
 {
-    return character == 0x061c || character == 0x200e || character == 0x200f ||
+    return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x061c ||
+           character == 0x200e || character == 0x200f ||
            (character >= 0x2028 && character <= 0x202e) ||
            (character >= 0x2066 && character <= 0x2069);
 }
@@ -101,20 +102,33 @@ static bool text_replace(char *text, size_t size, size_t at, size_t n, const cha
     return true;
 }
 
-/* All of them begin with one of two bytes, which hardly any text has. */
+size_t hf_text_odd(const char *text, char shown[HF_ODD_SIZE])
+{
+    uint32_t character = 0;
+    if (*text >= 0x20 && *text < 0x7f)
+        return 0;
+    size_t size = hf_utf8_decode(text, strnlen(text, 4), &character);
+    if (size > 0 && !hf_character_misleads(character))
+        return 0;
+    if (size == 0)
+        snprintf(shown, HF_ODD_SIZE, "?");
+    else
+        snprintf(shown, HF_ODD_SIZE, "\\u%04x", (unsigned)character);
+    return size == 0 ? 1 : size;
+}
+
 void hf_text_show(char *text, size_t size)
 {
-    for (size_t at = strcspn(text, "\xd8\xe2"); text[at] != '\0';
-         at += strcspn(text + at, "\xd8\xe2")) {
-        uint32_t character = 0;
-        char shown[8];
-        size_t n = hf_utf8_decode(text + at, strnlen(text + at, 4), &character);
-        if (n == 0 || !hf_character_misleads(character)) {
-            at += n == 0 ? 1 : n;
+    char shown[HF_ODD_SIZE];
+    for (size_t at = 0; text[at] != '\0';) {
+        size_t odd = hf_text_odd(text + at, shown);
+        if (odd == 0) {
+            at++;
+            while ((text[at] & 0xc0) == 0x80)
+                at++;
             continue;
         }
-        snprintf(shown, sizeof shown, "\\u%04x", (unsigned)character);
-        if (!text_replace(text, size, at, n, shown))
+        if (!text_replace(text, size, at, odd, shown))
             return;
         at += strlen(shown);
     }

@@ -42,12 +42,18 @@ bool hf_text_is_utf8(const char *text, size_t size);
 /* Valid UTF-8 without control characters (C0, DEL, C1), overlong forms or surrogates. */
 bool hf_text_is_clean(const char *text, size_t size);
 
-/* Characters by which a text could make the sentence around it read as another one: those that turn
- * the direction of what follows (marks, embeddings, overrides, isolates), and line separators. */
+/* Characters by which a text could make what is around it read as something else: control
+ * characters (C0, DEL, C1), which move a terminal's cursor; those that turn the direction of what
+ * follows (marks, embeddings, overrides, isolates); and line separators. */
 bool hf_character_misleads(uint32_t character);
 
-/* Makes them visible in a text for people, which has room for `size` bytes: each becomes \uXXXX.
- * What has no room any more is cut. Data is passed on as it is. */
+/* What stands at the beginning of the text, which is not empty, if it is such a character or no
+ * UTF-8: how many bytes, and how to show it to people: \uXXXX, or '?'. 0: it is neither. */
+enum { HF_ODD_SIZE = 8 };
+size_t hf_text_odd(const char *text, char shown[HF_ODD_SIZE]);
+
+/* Makes all of them visible in a text for people, which has room for `size` bytes. What has no room
+ * any more is cut. Data is passed on as it is. */
 void hf_text_show(char *text, size_t size);
 
 /* Writes 2 * size hex digits and a NUL. */

@@ -2,6 +2,7 @@
 /* backup: a consistent copy of a live store in a new file, readable by its owner alone. */
 #include "base/error.h"
 #include "cli/call.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ static hf_status backup_run(cli_call *call, hf_error *err)
     if (call->json)
         printf("{\"bytes\":%lld}\n", size);
     else
-        printf("Backed %s up to %s (%lld bytes).\n", call->store, path, size);
+        cli_print("Backed %s up to %s (%lld bytes).\n", call->store, path, size);
     return HF_OK;
 }
 

@@ -29,11 +29,12 @@ void cli_call_done(cli_call *call)
 hf_status cli_resource(const char *text, hf_resource *out, hf_error *err)
 {
     hf_credentials pasted;
-    if (hf_credentials_parse(text, &pasted, NULL) != HF_OK)
-        return hf_resource_parse(text, out, err);
-    hf_credentials_clear(&pasted);
-    return hf_fail(err, HF_INVALID,
-                   "A session was given where a resource is expected; use --session.");
+    if (hf_credentials_parse(text, &pasted, NULL) == HF_OK) {
+        hf_credentials_clear(&pasted);
+        return hf_fail(err, HF_INVALID,
+                       "A session was given where a resource is expected; use --session.");
+    }
+    return hf_resource_parse(text, out, err);
 }
 
 /* Is the last of them among those before it? What is said twice would be counted twice. */
@@ -292,14 +293,6 @@ static void print_refusal_json(const cli_call *call, char *json)
     hf_json_free(json);
 }
 
-/* What the user typed may be in the sentence; on its way out it must be clean text. */
-static void call_clean(char *text)
-{
-    for (char *at = text; !hf_text_is_clean(text, strlen(text)) && *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
-            *at = '?';
-}
-
 static void say_further_conflicts(const cli_call *call, const char *said)
 {
     for (size_t i = 0; i < call->conflicts_count; i++) {
@@ -317,7 +310,7 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
         holders = &err->holder;
         count = 1;
     }
-    call_clean(err->message);
+    hf_text_show(err->message, sizeof err->message);
     const char *message = err->message[0] != '\0' ? err->message : hf_status_sentence(status);
     if (call->json) {
         hf_refusal refusal = {.status = status,

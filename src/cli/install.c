@@ -61,16 +61,18 @@ static hf_status install_check(const cli_call *call, const char **url, hf_error 
 static void install_say(bool removed, const char *place, const char *names, const char *role)
 {
     if (strncmp(place, "postgres", 8) == 0)
-        printf("%s schema %s of %s.", removed ? "Removed holdfast from" : "Installed holdfast in",
-               names, place);
+        cli_print("%s schema %s of %s.",
+                  removed ? "Removed holdfast from" : "Installed holdfast in", names, place);
     else if (strncmp(place, "redis", 5) == 0)
-        printf("%s %s:* %s %s.", removed ? "Removed holdfast's keys" : "Installed holdfast as keys",
-               names, removed ? "from" : "in", place);
+        cli_print("%s %s:* %s %s.",
+                  removed ? "Removed holdfast's keys" : "Installed holdfast as keys", names,
+                  removed ? "from" : "in", place);
     else
-        printf("%s %s_... %s %s.", removed ? "Removed holdfast's tables" : "Installed holdfast as",
-               names, removed ? "from" : "in", place);
+        cli_print("%s %s_... %s %s.",
+                  removed ? "Removed holdfast's tables" : "Installed holdfast as", names,
+                  removed ? "from" : "in", place);
     if (role != NULL)
-        printf(" The account %s may use it.", role);
+        cli_print(" The account %s may use it.", role);
     putchar('\n');
 }
 

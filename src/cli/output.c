@@ -20,31 +20,40 @@ enum { CLI_LINE_SIZE = 8192 }; /* of the longest names, with words between them 
 #define SECOND_US INT64_C(1000000)
 #define DAY_US    (86400 * SECOND_US)
 
+/* Everything but the line break that the format ends in is text that may have come from outside. */
+__attribute__((format(printf, 3, 0))) static void output_line(FILE *to, const char *lead,
+                                                              const char *format, va_list list)
+{
+    char line[CLI_LINE_SIZE];
+    size_t end = strlen(format);
+    bool broken = end > 0 && format[end - 1] == '\n';
+    int size = vsnprintf(line, sizeof line, format, list);
+    if (broken && size > 0 && size < CLI_LINE_SIZE)
+        line[size - 1] = '\0';
+    hf_text_show(line, sizeof line);
+    fprintf(to, "%s%s%s", lead, line, broken ? "\n" : "");
+}
+
 void cli_say(const char *format, ...)
 {
     va_list list;
-    char line[CLI_LINE_SIZE];
     va_start(list, format);
-    vsnprintf(line, sizeof line, format, list);
+    output_line(stderr, "holdfast: ", format, list);
     va_end(list);
-    hf_text_show(line, sizeof line);
-    fprintf(stderr, "holdfast: %s\n", line);
+    fputc('\n', stderr);
 }
 
 void cli_print(const char *format, ...)
 {
     va_list list;
-    char line[CLI_LINE_SIZE];
     va_start(list, format);
-    vsnprintf(line, sizeof line, format, list);
+    output_line(stdout, "", format, list);
     va_end(list);
-    hf_text_show(line, sizeof line);
-    fputs(line, stdout);
 }
 
 char *cli_shown(const char *text)
 {
-    size_t size = 3 * strlen(text) + 1; /* of two bytes it makes six at most */
+    size_t size = 6 * strlen(text) + 1; /* a byte becomes six at most */
     char *copy = malloc(size);
     if (copy == NULL)
         return NULL;

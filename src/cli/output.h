@@ -8,8 +8,8 @@
 /* A line on stderr: "holdfast: SENTENCE". */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* printf for text that people read on stdout: characters that could mislead them are made visible.
- * */
+/* printf for text that people read on stdout: characters that could mislead them or their terminal
+ * are made visible, but for a line break at the end of the format, and passwords are taken out. */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A copy in which they are, to be freed; NULL: out of memory. */

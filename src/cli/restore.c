@@ -3,6 +3,7 @@
  * the store refuses while there are any, unless it is told to. */
 #include "base/error.h"
 #include "cli/call.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ static hf_status restore_run(cli_call *call, hf_error *err)
     if (status == HF_OK && call->json)
         puts("{\"restored\":true}");
     else if (status == HF_OK)
-        printf("Restored %s from %s.\n", call->store, path);
+        cli_print("Restored %s from %s.\n", call->store, path);
     return status;
 }
 

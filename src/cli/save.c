@@ -151,8 +151,8 @@ static hf_status save_run(cli_call *call, hf_error *err)
     const hf_version *now = &hf_result_at(call->result, 0)->versions[0];
     if (call->json)
         return cli_print_json(hf_version_json(now), err);
-    printf("%s %s: version %lld (fence %lld).\n", now->gone ? "Deleted" : "Saved",
-           call->arguments.operands[0], (long long)now->number, (long long)now->fence);
+    cli_print("%s %s: version %lld (fence %lld).\n", now->gone ? "Deleted" : "Saved",
+              call->arguments.operands[0], (long long)now->number, (long long)now->fence);
     return HF_OK;
 }
 

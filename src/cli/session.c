@@ -98,34 +98,25 @@ static void print_lost(const hf_lost *lost)
     cli_print(lost->reason[0] != '\0' ? " (\"%s\").\n" : "%s.\n", lost->reason);
 }
 
-static bool session_text_misleads(const char *text)
-{
-    uint32_t character = 0;
-    for (size_t size; *text != '\0'; text += size == 0 ? 1 : size) {
-        size = hf_utf8_decode(text, strnlen(text, 4), &character);
-        if (size > 0 && hf_character_misleads(character))
-            return true;
-    }
-    return false;
-}
-
 /* As a shell reads it back: quoted when it holds more than these; what misleads a reader as an
  * escape, which bash, zsh and ksh know. */
 static void print_for_shell(const char *text)
 {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
+    char odd[HF_ODD_SIZE];
+    bool escaped = false;
     if (text[strspn(text, plain)] == '\0') {
         fputs(text, stdout);
         return;
     }
-    bool escaped = session_text_misleads(text);
+    for (const char *at = text; *at != '\0'; at++)
+        escaped |= (*at & 0xc0) != 0x80 && hf_text_odd(at, odd) > 0;
     fputs(escaped ? "$'" : "'", stdout);
     for (const char *at = text; *at != '\0'; at++) {
-        uint32_t character = 0;
-        size_t size = hf_utf8_decode(at, strnlen(at, 4), &character);
-        if (size > 1 && hf_character_misleads(character)) {
-            printf("\\u%04x", (unsigned)character);
+        size_t size = (*at & 0xc0) == 0x80 ? 0 : hf_text_odd(at, odd);
+        if (size > 0) {
+            fputs(odd, stdout);
             at += size - 1;
         } else if (*at == '\'')
             fputs(escaped ? "\\'" : "'\\''", stdout);

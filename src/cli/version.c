@@ -13,16 +13,16 @@ static void version_print(const char *resource, const hf_answer *answer)
     const hf_version *it = answer->versions;
     char when[CLI_TIME_SIZE];
     if (answer->status == HF_NOT_FOUND) {
-        printf("%s was never saved.\n", resource);
+        cli_print("%s was never saved.\n", resource);
         return;
     }
     cli_time_format(it->saved_us, answer->now_us, when);
     if (it->gone)
-        printf("%s was deleted by %s at %s (version %lld, fence %lld).\n", resource, it->name, when,
-               (long long)it->number, (long long)it->fence);
+        cli_print("%s was deleted by %s at %s (version %lld, fence %lld).\n", resource, it->name,
+                  when, (long long)it->number, (long long)it->fence);
     else
-        printf("%s is at version %lld; %s saved it at %s (fence %lld).\n", resource,
-               (long long)it->number, it->name, when, (long long)it->fence);
+        cli_print("%s is at version %lld; %s saved it at %s (fence %lld).\n", resource,
+                  (long long)it->number, it->name, when, (long long)it->fence);
 }
 
 /* first: the op of the first resource. */

@@ -48,8 +48,9 @@ static hf_status watch_draw(void *context, cli_screen screen, hf_error *err)
     const hf_answer *answer = hf_result_answer(call->result);
     char now[CLI_TIME_SIZE];
     cli_time_format(answer->now_us, answer->now_us, now);
-    printf("%zu%s lock%s at %s in %s\n\n", answer->locks_count, answer->more ? " of more" : "",
-           answer->locks_count == 1 ? "" : "s", now, call->store);
+    cli_print("%zu%s lock%s at %s in %s\n", answer->locks_count, answer->more ? " of more" : "",
+              answer->locks_count == 1 ? "" : "s", now, call->store);
+    putchar('\n');
     return watch_draw_locks(answer, screen.columns, err);
 }
 

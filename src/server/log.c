@@ -70,7 +70,7 @@ static size_t log_next_character(const char *text, char out[8])
         snprintf(out, 8, "\\%c", *text);
     else if (*text == '\n')
         snprintf(out, 8, "\\n");
-    else if (value < 0x20 || (value >= 0x7f && value < 0xa0) || hf_character_misleads(value))
+    else if (hf_character_misleads(value))
         snprintf(out, 8, "\\u%04x", (unsigned)value);
     else
         snprintf(out, 8, "%.*s", (int)size, text);

@@ -73,7 +73,10 @@ static void what_misleads_is_shown(void **state)
          "b\xc3\xa9",
          10, "a\\u202eb"}, /* ... before a character */
         {"a\xe2\x80\xae", 7, "a"},
-        {"\xe2\x80", 64, "\xe2\x80"}, /* cut off before */
+        {"\xe2\x80", 64, "??"}, /* cut off before */
+        {"\033[31m\r\n\t\x7f", 64, "\\u001b[31m\\u000d\\u000a\\u0009\\u007f"},
+        {"\xc2\x9b" "1m\xc2\xa0", 64, "\\u009b1m\xc2\xa0"},
+        {"\x9b" "1m\xff", 64, "?1m?"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64];
