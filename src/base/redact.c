@@ -43,15 +43,39 @@ static const char *redact_end_of_password(const char *host, const char *colon)
     return at;
 }
 
-bool hf_url_redact(const char *url, char *out, size_t size)
+const char *hf_url_password(const char *url, size_t *size)
 {
     const char *host = strstr(url, "://");
     host = host == NULL ? url + strlen(url) : host + 3;
     const char *colon = strchr(host, ':');
     const char *at = redact_end_of_password(host, colon);
-    bool secret = at != NULL && colon != NULL && colon < at;
-    snprintf(out, size, "%.*s%s", secret ? (int)(colon - url) : 0, url, secret ? at : url);
-    secret |= hf_url_drop(out, "password=");
-    secret |= hf_url_drop(out, "sslpassword=");
-    return secret;
+    *size = at != NULL && colon != NULL && colon < at ? (size_t)(at - colon) : 0;
+    return *size > 0 ? colon : NULL;
+}
+
+bool hf_url_redact(const char *url, char *out, size_t size)
+{
+    size_t secret = 0;
+    const char *password = hf_url_password(url, &secret);
+    snprintf(out, size, "%.*s%s", password == NULL ? 0 : (int)(password - url), url,
+             password == NULL ? url : password + secret);
+    bool dropped = hf_url_drop(out, "password=");
+    return hf_url_drop(out, "sslpassword=") || dropped || password != NULL;
+}
+
+void hf_text_redact(char *text)
+{
+    for (char *url = strstr(text, "://"); url != NULL; url = strstr(url + 3, "://")) {
+        char *end = url + strcspn(url, " \t\n\"'<>"), after = *end;
+        size_t secret = 0;
+        *end = '\0';
+        const char *password = hf_url_password(url, &secret);
+        if (password != NULL)
+            memmove(url + (password - url), password + secret, strlen(password + secret) + 1);
+        hf_url_drop(url, "password=");
+        hf_url_drop(url, "sslpassword=");
+        char *shorter = url + strlen(url);
+        *end = after;
+        memmove(shorter, end, strlen(end) + 1);
+    }
 }

@@ -4,8 +4,10 @@
 #include "cli/call.h"
 
 #include "base/error.h"
+#include "base/redact.h"
 #include "base/seams.h"
 #include "base/text.h"
+#include "cli/hide.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
@@ -29,11 +31,16 @@ void cli_call_done(cli_call *call)
 hf_status cli_resource(const char *text, hf_resource *out, hf_error *err)
 {
     hf_credentials pasted;
+    char shown[CLI_URL_SIZE];
     if (hf_credentials_parse(text, &pasted, NULL) == HF_OK) {
         hf_credentials_clear(&pasted);
         return hf_fail(err, HF_INVALID,
                        "A session was given where a resource is expected; use --session.");
     }
+    if (strstr(text, "://") != NULL && hf_url_redact(text, shown, sizeof shown))
+        return hf_fail(err, HF_INVALID,
+                       "A URL with a password was given where a resource is expected; use "
+                       "--store.");
     return hf_resource_parse(text, out, err);
 }
 
@@ -310,6 +317,7 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
         holders = &err->holder;
         count = 1;
     }
+    cli_hide_in(err->message); /* what the user typed may be in the sentence */
     hf_text_show(err->message, sizeof err->message);
     const char *message = err->message[0] != '\0' ? err->message : hf_status_sentence(status);
     if (call->json) {

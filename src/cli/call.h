@@ -46,8 +46,8 @@ struct cli_call {
 /* Releases all that the call holds; the session's secret is wiped. */
 void cli_call_done(cli_call *call);
 
-/* One text as a resource. A session that was pasted there by mistake is not repeated in the
- * sentence. */
+/* One text as a resource. A session or a URL with a password that was pasted there by mistake is
+ * refused and not repeated in the sentence. */
 hf_status cli_resource(const char *text, hf_resource *out, hf_error *err);
 
 /* The operands as resources, in the order given, each named once: call->resources. */

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/hide.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,6 +31,7 @@ __attribute__((format(printf, 3, 0))) static void output_line(FILE *to, const ch
     int size = vsnprintf(line, sizeof line, format, list);
     if (broken && size > 0 && size < CLI_LINE_SIZE)
         line[size - 1] = '\0';
+    cli_hide_in(line);
     hf_text_show(line, sizeof line);
     fprintf(to, "%s%s%s", lead, line, broken ? "\n" : "");
 }

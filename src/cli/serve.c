@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/seams.h"
 #include "cli/call.h"
+#include "cli/hide.h"
 #include "cli/hints.h"
 #include "cli/verbs.h"
 
@@ -65,8 +66,10 @@ static hf_status print_settings(const settings *s, bool json, hf_error *err)
     hf_buffer text = {0};
     settings_print(s, json, &text);
     hf_status status = text.failed ? hf_fail_memory(err) : HF_OK;
-    if (status == HF_OK)
+    if (status == HF_OK) {
+        cli_hide_in(text.text);
         fputs(text.text, stdout);
+    }
     hf_buffer_done(&text);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "server/settings.h"
 
 #include "base/error.h"
+#include "base/redact.h"
 #include "base/seams.h"
 #include "server/settings_inside.h"
 
@@ -94,6 +95,7 @@ static void settings_name_place(const setting *row, settings_origin origin, char
 hf_status settings_put(settings *s, const setting *row, const char *text, settings_origin origin,
                        hf_error *err)
 {
+    size_t secret = 0;
     char place[640], takes[SETTING_TEXT_SIZE];
     settings_origin *old = &s->origins[row - settings_table];
     void *field = settings_field(s, row);
@@ -111,6 +113,8 @@ hf_status settings_put(settings *s, const setting *row, const char *text, settin
         return hf_fail(err, status, "%s is empty; leave it out, or give it %s.", place, takes);
     if (status == HF_INVALID && row->kind == SETTING_STORE) /* it may hold a password */
         return hf_fail(err, status, "%s is too long, or is not %s.", place, takes);
+    if (status == HF_INVALID && hf_url_password(text, &secret) != NULL)
+        return hf_fail(err, status, "%s is a URL with a password, but takes %s.", place, takes);
     if (status == HF_INVALID)
         return hf_fail(err, status, "%s is '%.80s', but takes %s.", place, text, takes);
     if (status != HF_OK)

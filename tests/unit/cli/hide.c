@@ -44,6 +44,40 @@ static void keys_of_sessions_are_blotted_out(void **state)
     seen("--replaces=" ID "." KEY KEY KEY KEY, "--replaces=" ID ".");
 }
 
+/* What becomes of the sentence when that is the command line. */
+static void repeated(const char *typed, const char *sentence, const char *shown)
+{
+    char word[256], text[256];
+    char *argv[] = {word, NULL};
+    snprintf(word, sizeof word, "%s", typed);
+    snprintf(text, sizeof text, "%s", sentence);
+    char **copy = cli_hide(1, argv);
+    cli_hide_in(text);
+    expect_text(text, shown);
+    cli_hide_done(copy);
+}
+
+static void sentences_do_not_repeat_them(void **state)
+{
+    (void)state;
+    repeated("postgres://app:secret@db1/sales", "No 'postgres://app:secret@db1/sales'.",
+             "No 'postgres://app@db1/sales'.");
+    repeated("--mode=postgres://app:sec ret@db1/sales", "No mode 'postgres://app:sec r'; see it.",
+             "No mode 'postgres://app'; see it.");
+    repeated("postgres://app:sec\001ret@db1/s", "'postgres://app:sec\\u0001ret@db1/s'",
+             "'postgres://app@db1/s'");
+    repeated("redis://:s/e@db1", "redis://:s/e@db1, redis://:s and redis://:s/e",
+             "redis://@db1, redis:// and redis://");
+    repeated("x", "mysql://a:b@c and mysql://d:e@f?password=g&h=1, http://127.0.0.1:7420/@x",
+             "mysql://a@c and mysql://d@f?h=1, http://127.0.0.1:7420/@x");
+    repeated("postgres://h/d?user=u&password=a b", "x postgres://h/d?user=u&password=a b",
+             "x postgres://h/d?user=u&password");
+    repeated(ID "." KEY, "There is no '" ID "." KEY "'.", "There is no '" ID "'.");
+    repeated("--x=" KEY KEY, "No '" KEY "'.", "No 'fedcba98'.");
+    repeated("postgres://a:secret@db1/sales", "postgres://abc/d is not http://a.example",
+             "postgres://abc/d is not http://a.example");
+}
+
 static void all_else_stays(void **state)
 {
     static const char *const words[] = {"",
@@ -85,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passwords_of_urls_are_blotted_out),
         cmocka_unit_test(keys_of_sessions_are_blotted_out),
+        cmocka_unit_test(sentences_do_not_repeat_them),
         cmocka_unit_test(all_else_stays),
         cmocka_unit_test(several_words_are_kept_apart),
     };
