@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $holdfast$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp{spelling} AS $holdfast$
 DECLARE
     was {table};
     came {table};

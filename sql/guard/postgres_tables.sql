@@ -131,6 +131,20 @@ BEGIN
             coalesce(current_setting('application_name', true), ''), count::bigint);
 END
 $holdfast$;
+
+-- What stands in the setting holdfast.guard_new for a record that this transaction has inserted: nobody else can write it there.
+CREATE OR REPLACE FUNCTION {ns}.guard_new(the_resource text) RETURNS text LANGUAGE plpgsql STABLE AS $holdfast$
+BEGIN
+    RETURN (SELECT encode(sha256(convert_to(format('%s %s %s', m.value, pg_current_xact_id_if_assigned(), the_resource), 'UTF8')), 'hex')
+              FROM {ns}.meta m WHERE m.name = 'guard_secret');
+END
+$holdfast$;
+DO $holdfast$ BEGIN
+IF to_regclass('{ns}.meta') IS NOT NULL THEN
+    INSERT INTO {ns}.meta (name, value) VALUES ('guard_secret', gen_random_uuid()::text) ON CONFLICT DO NOTHING;
+END IF;
+END $holdfast$;
+
 -- May this transaction read type/id? By one of the fences in the setting holdfast.fences, shared or exclusive, or because it has
 -- inserted the record. In mode log a row a statement is written, where the transaction may write.
 CREATE OR REPLACE FUNCTION {ns}.guard_read(the_table text, the_type text, the_id text) RETURNS boolean
@@ -150,7 +164,8 @@ BEGIN
     IF EXISTS (SELECT FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
                 WHERE l.type = the_type COLLATE "C" AND l.id = the_id COLLATE "C" AND l.fence = ANY (fences)
                   AND s.ended_us IS NULL AND s.expires_us > now_us AND (l.ends_us IS NULL OR l.ends_us > now_us))
-       OR the_type || '/' || the_id = ANY (string_to_array(current_setting('holdfast.guard_new', true), E'\n')) THEN
+       OR nullif(current_setting('holdfast.guard_new', true), '') IS NOT NULL
+       AND {ns}.guard_new(the_type || '/' || the_id) = ANY (string_to_array(current_setting('holdfast.guard_new', true), ',')) THEN
         RETURN true;
     END IF;
     SELECT * INTO it FROM {ns}.guard g WHERE g.table_name = the_table COLLATE "C";
@@ -174,4 +189,5 @@ BEGIN
 END
 $holdfast$;
 REVOKE ALL ON FUNCTION {ns}.guard_is_mine(xid), {ns}.guard_lock(text, text, bigint), {ns}.guard_save(text, text, bigint),
-    {ns}.guard_refuse(text, text, text, text, text), {ns}.guard_log_statement(text, text) FROM PUBLIC;
+    {ns}.guard_refuse(text, text, text, text, text), {ns}.guard_log_statement(text, text),
+    {ns}.guard_new(text) FROM PUBLIC;

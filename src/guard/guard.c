@@ -233,7 +233,14 @@ static hf_status add_settle(guard_db *db, guard_path *path, bool step, hf_arena 
         status = settle_check(db, asked, step, err);
     if (status == HF_OK && asked->parent[0] != '\0')
         snprintf(asked->parent, sizeof asked->parent, "%.255s", path->tables[1].full);
-    return status != HF_OK ? status : guard_table_fit(db, asked, table, err);
+    if (status == HF_OK)
+        status = guard_table_fit(db, asked, table, err);
+    if (status == HF_OK && asked->reads && !guard_names_are_settled(path))
+        status = hf_fail(err, HF_INVALID,
+                         "The text of the key of %s depends on the settings of who reads; --reads "
+                         "wants keys of numbers, text or uuid. Leave it out.",
+                         table->full);
+    return status;
 }
 
 /* The mode that was asked for, else the one it has, else fail. */

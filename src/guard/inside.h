@@ -94,6 +94,9 @@ typedef struct guard_path {
     size_t count; /* 1: the table is a root */
 } guard_path;
 
+/* PostgreSQL: whether no setting of a session changes how the rows' keys are written as text. */
+bool guard_names_are_settled(const guard_path *path);
+
 /* The SQL that guards the table, and the one that takes the guard away. `column`: the column is
  * there already. */
 hf_status guard_write_add(guard_db *db, const guard_path *path, bool column, hf_buffer *out,

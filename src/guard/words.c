@@ -32,16 +32,13 @@ void guard_add_name(hf_buffer *out, hf_db_kind kind, const char *name)
     write_quoted(out, guard_is_mysql(kind) ? '`' : '"', false, name);
 }
 
-/* MySQL gets the bytes, which no sql_mode reads otherwise. */
+/* A backslash is written so that no setting reads it otherwise: MySQL gets the bytes. */
 void guard_add_text(hf_buffer *out, hf_db_kind kind, const char *text)
 {
-    if (!guard_is_mysql(kind)) {
-        write_quoted(out, '\'', false, text);
-        return;
-    }
-    if (strchr(text, '\\') == NULL) {
-        hf_buffer_print(out, "_utf8mb4");
-        write_quoted(out, '\'', false, text);
+    bool backslash = strchr(text, '\\') != NULL && kind != HF_DB_SQLITE;
+    if (!backslash || kind == HF_DB_POSTGRES) {
+        hf_buffer_print(out, guard_is_mysql(kind) ? "_utf8mb4" : backslash ? "E" : "");
+        write_quoted(out, '\'', backslash, text);
         return;
     }
     hf_buffer_print(out, "_utf8mb4 x'");
@@ -184,6 +181,34 @@ void guard_word_taken(guard_writer *w)
 
 /* ---- the name of the resource ---- */
 
+/* Types of PostgreSQL whose text is the same under all settings of a session. */
+static bool text_is_settled(const char *type)
+{
+    static const char *const settled[] = {"smallint",  "integer", "bigint", "numeric", "text",
+                                          "character", "uuid",    "boolean", "name"};
+    for (size_t i = 0; i < sizeof settled / sizeof *settled; i++) {
+        size_t size = strlen(settled[i]);
+        if (strncmp(type, settled[i], size) == 0 && strchr(type, '[') == NULL &&
+            (type[size] == '\0' || type[size] == ' ' || type[size] == '('))
+            return true;
+    }
+    return false;
+}
+
+bool guard_names_are_settled(const guard_path *path)
+{
+    for (size_t i = 0; path != NULL && i < path->count; i++) {
+        const guard_table *table = &path->tables[i];
+        for (size_t j = 0; j < table->columns_count; j++) {
+            const guard_column *column = &table->columns[j];
+            bool names = column->key != 0 || strcmp(column->name, path->steps[i].link) == 0;
+            if (names && !text_is_settled(column->type))
+                return false;
+        }
+    }
+    return true;
+}
+
 static void add_as_text(hf_buffer *out, hf_db_kind kind, const char *row, const char *column)
 {
     hf_buffer_print(out, kind == HF_DB_POSTGRES ? "(%s." : "CAST(%s.", row);
@@ -193,15 +218,19 @@ static void add_as_text(hf_buffer *out, hf_db_kind kind, const char *row, const 
                                                 : " AS CHAR CHARACTER SET utf8mb4)");
 }
 
-/* The key of the row itself as text: "17", "17,3". */
+/* The key of the row itself as text: "17", "17,3". In a key of several columns a comma or a percent
+ * sign of a value is written %2C or %25, as in records. */
 static void add_own_id(hf_buffer *out, const guard_writer *w, const char *row)
 {
-    if (guard_is_mysql(w->kind) && w->table->key_count > 1)
+    bool several = w->table->key_count > 1;
+    if (guard_is_mysql(w->kind) && several)
         hf_buffer_print(out, "CONCAT_WS(',', ");
     for (size_t i = 0; i < w->table->key_count; i++) {
         if (i > 0)
             hf_buffer_print(out, guard_is_mysql(w->kind) ? ", " : " || ',' || ");
+        hf_buffer_print(out, several ? "REPLACE(REPLACE(" : "");
         add_as_text(out, w->kind, row, w->table->key[i]->name);
+        hf_buffer_print(out, several ? ", '%%', '%%25'), ',', '%%2C')" : "");
     }
     if (guard_is_mysql(w->kind) && w->table->key_count > 1)
         hf_buffer_print(out, ")");

@@ -143,10 +143,18 @@ static void words_postgres(guard_writer *w)
     guard_word_filled(w, "insert_noted",
                       !w->it->reads || member
                           ? ""
-                          : "PERFORM set_config('holdfast.guard_new', "
-                            "coalesce(current_setting('holdfast.guard_new', true), '')\n"
-                            "            || {type} || '/' || {root_new} || E'\\n', true);\n"
+                          : "PERFORM pg_current_xact_id();\n        PERFORM "
+                            "set_config('holdfast.guard_new', concat_ws(',', "
+                            "nullif(current_setting('holdfast.guard_new', true), ''),\n"
+                            "            {ns}.guard_new({type} || '/' || {root_new})), true);\n"
                             "        ");
+    guard_word_set(&w->words, "spelling",
+                   guard_names_are_settled(w->path)
+                       ? ""
+                       : "\nSET datestyle = 'ISO' SET timezone = 'UTC' "
+                         "SET intervalstyle = 'postgres'\n"
+                         "SET bytea_output = 'hex' SET extra_float_digits = 1 "
+                         "SET lc_monetary = 'C'\nSET quote_all_identifiers = off");
     guard_word_filled(w, "function", "{ns}.guard_{hash}");
     guard_word_filled(w, "granted", lock ? "{ns}.guard_lock" : "{ns}.guard_save");
     guard_word_filled(

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Guards from the stock clients: what is refused, what passes, modes, and what can't be guarded (P10). docs/guards.md."""
+import os
+
 from lib import OWN, check, databases, finish, scratch
 
 T = f"policy_{OWN}"
@@ -255,7 +257,7 @@ def names(db):
     db.guard("add", table, "--type", "line", "--version", "Row Version")
     check(f"{db.kind}: a table with any name is guarded", told == "" and db.code == 0, told + db.out)
     told = db.sql(f"UPDATE {quoted} SET c = 2;")
-    check(f"{db.kind}: ... and refuses", db.refused(told) and (db.kind == "sqlite" or "line/17,x,y" in told), told)
+    check(f"{db.kind}: ... and refuses", db.refused(told) and (db.kind == "sqlite" or "line/17,x%2Cy" in told), told)
     told = db.sql(f"UPDATE {quoted} SET c = 2, holdfast = 2; SELECT c, {version} FROM {quoted};")
     check(f"{db.kind}: ... and lets pass", told in ("2|3", "2\t3"), told)
     db.guard("show")
@@ -263,6 +265,23 @@ def names(db):
     db.guard("remove", table)
     check(f"{db.kind}: ... and goes", db.code == 0, db.out)
     db.drop(quoted)
+    if db.kind == "postgres":
+        os.environ["PGOPTIONS"] = "-c standard_conforming_strings=off"
+        table = f"back\\slash' {OWN}"
+        told = db.sql(f'CREATE TABLE "{table}" (id integer PRIMARY KEY, version integer); INSERT INTO "{table}" VALUES (1, 1);')
+        db.guard("add", table, "--type", "line", "--version", "version")
+        check("postgres: a name with a backslash, where strings do not conform to the standard", told == "" and db.code == 0, told + db.out)
+        told = db.sql(f'UPDATE "{table}" SET version = 2;')
+        check("postgres: ... is refused a blind write", db.refused(told, "23H02"), told)
+        db.guard("remove", table)
+        db.sql(f'DROP TABLE "{table}";')
+        del os.environ["PGOPTIONS"]
+        db.sql(f"CREATE TABLE {T} (at timestamptz PRIMARY KEY, n integer);")
+        db.run("install", db.url)
+        db.guard("add", T, "--type", "line", "--policy", "exclusive-read", "--reads")
+        check("postgres: a key whose text depends on who reads is no name for reading", db.code == 2 and "--reads wants keys" in db.out, db.out)
+        db.run("uninstall", db.url, "--force")
+        db.drop(T)
     if db.mysql:
         db.sql(f"CREATE TABLE {T} (id INTEGER PRIMARY KEY, version INTEGER, at TIMESTAMP(6) DEFAULT CURRENT_TIMESTAMP(6) "
                f"ON UPDATE CURRENT_TIMESTAMP(6)); INSERT INTO {T} (id, version) VALUES (1, 1);")
