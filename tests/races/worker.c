@@ -13,6 +13,8 @@
 #define SLOTS 6
 #define MS    INT64_C(1000)
 
+enum { STILL_US = 50000 };
+
 typedef struct slot {
     hf_session *session;
     uint32_t number;
@@ -32,6 +34,7 @@ typedef struct turn {
     uint32_t resource;
     int64_t seen_fence[RACE_RESOURCES]; /* of whoever stood in the way */
     int64_t abandoned_us;               /* when it last left a session to die */
+    int64_t began_us;                   /* of the turn before this one, then of this one */
 } turn;
 
 int64_t race_now_us(void)
@@ -637,8 +640,13 @@ static bool is_due(const slot *s, int64_t now_us)
 static void worker_take_turn(turn *t)
 {
     atomic_store_explicit(&t->worker->log->settled, t->worker->log->count, memory_order_release);
+    /* Whoever stood still, or waited for an answer, first looks what it believes in. */
+    bool late = t->began_us != 0 && race_now_us() - t->began_us > STILL_US;
+    t->began_us = race_now_us();
     for (int i = 0; i < SLOTS; i++) {
         t->slot = &t->slots[i];
+        if (late && t->slot->session)
+            do_believe(t);
         if (is_due(t->slot, race_now_us()))
             do_beat(t);
     }
@@ -662,7 +670,7 @@ void race_work(race_worker *w)
                           .idle_us = RACE_COMMON_IDLE_US,
                           .beaten_us = race_now_us(),
                           .common = true};
-    while (!w->board->over && w->log->count + 8 < w->log->room &&
+    while (!w->board->over && w->log->count + 32 < w->log->room &&
            w->board->sessions < RACE_SESSIONS_MAX - 100)
         worker_take_turn(&t);
     worker_do_events(&t);
