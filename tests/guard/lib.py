@@ -85,8 +85,10 @@ class Database:
 def databases():
     found = [Database(kind, os.environ["HF_TEST_" + kind.upper()]) for kind in ("postgres", "mariadb", "mysql")
              if os.environ.get("HF_TEST_" + kind.upper())]
-    if found:
-        return found
+    return found or [sqlite()]
+
+
+def sqlite():
     path = pathlib.Path(scratch.name) / "app.db"
     subprocess.run(["sqlite3", path, "PRAGMA user_version = 1"], check=True)
-    return [Database("sqlite", f"sqlite:{path}")]
+    return Database("sqlite", f"sqlite:{path}")

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
-"""Guarded writers beside raw ones, at every isolation level: no acknowledged change is lost, no raw one passes. Then what a guard is worth
-to an account without rights, and after a dump and a restore."""
+"""Guarded writers beside raw ones, which carry no number or an old one, at every isolation level: no acknowledged change is lost, no raw
+one passes. Then what a guard is worth to an account without rights, and after a dump and a restore. With the argument "endurance" only the
+writers, on SQLite and every server given, for ten minutes, or HF_TEST_ENDURANCE seconds; the last line counts them."""
+import collections
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -10,10 +13,12 @@ import time
 
 sys.dont_write_bytecode = True
 from connecting import connect  # noqa: E402
-from lib import HOLDFAST, OWN, check, databases, finish, scratch  # noqa: E402
+from lib import HOLDFAST, OWN, check, databases, finish, scratch, sqlite  # noqa: E402
 
 T = f"race_{OWN}"
+ENDURANCE = float(os.environ.get("HF_TEST_ENDURANCE", "600")) if "endurance" in sys.argv else 0
 SECONDS = float(os.environ.get("HF_TEST_SECONDS", "2"))
+TOTAL, TOTALING = collections.Counter(), threading.Lock()
 PATIENCE = 40  # seconds, until something has happened at all
 
 
@@ -21,6 +26,7 @@ def by_version(db, cursor):
     cursor.execute(f"SELECT premium, version FROM {T} WHERE id = 1")
     premium, version = cursor.fetchone()
     cursor.execute(f"UPDATE {T} SET premium = {premium + 1}, holdfast = {version} WHERE id = 1")
+    return version
 
 
 def by_save(db, cursor):
@@ -34,8 +40,10 @@ def by_save(db, cursor):
         fence = cursor.fetchone()[0]
     else:
         cursor.execute(f"CALL {db.ns}save('group', '7', {version}, 'racer', NULL, NULL, @fence)")
-        fence = "@fence"
+        cursor.execute("SELECT @fence")
+        fence = cursor.fetchone()[0]
     cursor.execute(f"UPDATE {T} SET premium = {premium + 1}, holdfast = {fence} WHERE id = 1")
+    return fence
 
 
 def by_lock(db, cursor):
@@ -52,6 +60,7 @@ def by_lock(db, cursor):
         premium = cursor.fetchone()[0]
         cursor.execute(f"UPDATE {T} SET premium = {premium + 1}, holdfast = {taken['locks'][0]['fence']} WHERE id = 1")
         cursor.execute("COMMIT")
+        return taken["locks"][0]["fence"]
     finally:
         program(db, me.holdfast, "release", "race/1")
 
@@ -66,6 +75,7 @@ class Race:
     def __init__(self, db, level, work):
         self.db, self.level, self.work, self.mutex = db, level, work, threading.Lock()
         self.acknowledged = self.refused = self.raw_tries = self.raw_passed = 0
+        self.numbers = collections.deque(maxlen=2)  # that were carried last, and acknowledged
         self.strange, self.until = set(), time.monotonic() + SECONDS
 
     def is_over(self):
@@ -76,14 +86,15 @@ class Race:
         connection, begin = connect(self.db, self.level)
         cursor = connection.cursor()
         while not self.is_over():
-            good = False
+            good, number = False, None
             try:
                 for sql in begin:
                     cursor.execute(sql)
                 if guarded:
-                    self.work(self.db, cursor)
+                    number = self.work(self.db, cursor)
                 else:
-                    cursor.execute(f"UPDATE {T} SET premium = premium + 1000000 WHERE id = 1")
+                    old = f", holdfast = {self.numbers[0]}" if self.raw_tries % 2 and len(self.numbers) == 2 else ""
+                    cursor.execute(f"UPDATE {T} SET premium = premium + 1000000{old} WHERE id = 1")
                 cursor.execute("COMMIT")
                 good = True
             except Exception as problem:  # whatever the driver calls it
@@ -96,6 +107,8 @@ class Race:
                 except Exception:  # SQLite may have ended it
                     pass
             with self.mutex:
+                if number is not None and good:
+                    self.numbers.append(number)
                 self.acknowledged += guarded and good
                 self.refused += guarded and not good
                 self.raw_tries += not guarded
@@ -130,13 +143,15 @@ def locked(db):
 
 
 def judge(db, level, work, name):
-    """Three that carry their number, two that do not."""
+    """Three that carry their number, two that do not, or carry an old one."""
     race = Race(db, level, work)
     threads = [threading.Thread(target=race.run, args=(i < 3,)) for i in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    with TOTALING:
+        TOTAL.update(acknowledged=race.acknowledged, refused=race.refused, raw=race.raw_tries, passed=race.raw_passed)
     row = db.rows(f"SELECT premium, version FROM {T};")
     told = f"{race.acknowledged} acknowledged, {race.refused} refused, {race.raw_passed} of {race.raw_tries} raw ones passed; {row} {race.strange}"
     check(f"{db.kind}, {level}, {name}: no acknowledged change is lost, no raw one passes",
@@ -236,6 +251,27 @@ def dump(db):
         shared.sql(f"DROP DATABASE {own};")
 
 
+def endure():
+    """The databases side by side."""
+    began, found = time.monotonic(), databases()
+    if found[0].kind != "sqlite":
+        found.insert(0, sqlite())
+
+    def laps(database):
+        while time.monotonic() < began + ENDURANCE:
+            races(database)
+            aggregates(database)
+            locked(database)
+
+    with concurrent.futures.ThreadPoolExecutor(len(found)) as pool:
+        list(pool.map(laps, found))
+    print(f"# {time.monotonic() - began:.0f} s: {TOTAL['acknowledged']} guarded writes acknowledged, {TOTAL['refused']} refused; "
+          f"{TOTAL['passed']} of {TOTAL['raw']} raw ones passed")
+
+
+if ENDURANCE:
+    endure()
+    finish()
 for database in databases():
     races(database)
     aggregates(database)

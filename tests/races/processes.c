@@ -175,7 +175,7 @@ static void wait_for_all(race *r)
     }
 }
 
-static void processes_judge(race *r)
+static race_sum processes_judge(race *r)
 {
     race_log *logs[CLIENTS_MAX];
     hf_manager *manager = NULL;
@@ -183,8 +183,11 @@ static void processes_judge(race *r)
     for (size_t i = 0; i < r->clients; i++)
         logs[i] = r->client[i].log;
     expect(HF_OK, hf_manager_open(r->order->url, &manager, &err), err);
-    race_judge(manager, logs, r->clients, &r->weather, &r->order->bounds);
+    race_sum sum = race_judge(manager, logs, r->clients, &r->weather, &r->order->bounds);
     hf_manager_close(manager);
+    sum.clients_killed = r->kills;
+    sum.clients_paused = r->stops;
+    return sum;
 }
 
 static void clean_up(race *r)
@@ -197,7 +200,7 @@ static void clean_up(race *r)
     unlink(r->board_path);
 }
 
-void race_run(const race_order *order)
+race_sum race_run(const race_order *order)
 {
     static race r;
     const char *seed = getenv("HF_TEST_SEED");
@@ -218,6 +221,7 @@ void race_run(const race_order *order)
     wait_for_all(&r);
     race_weather_note(&r.weather);
     printf("# %zu clients were stopped for a while, %zu were killed\n", r.stops, r.kills);
-    processes_judge(&r);
+    race_sum sum = processes_judge(&r);
     clean_up(&r);
+    return sum;
 }

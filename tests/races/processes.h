@@ -29,6 +29,6 @@ typedef struct race_order {
 } race_order;
 
 /* Runs and judges it; what is wrong fails the running test. */
-void race_run(const race_order *order);
+race_sum race_run(const race_order *order);
 
 #endif

@@ -33,7 +33,15 @@ static hf_status reach(retrying *r, hf_error *err)
 static hf_status try_once(retrying *r, hf_batch *batch, hf_error *err)
 {
     hf_status status = reach(r, err);
-    return status == HF_OK ? hf_store_execute(r->servers[r->at], batch, err) : status;
+    if (status == HF_OK)
+        status = hf_store_execute(r->servers[r->at], batch, err);
+    /* A server that has lost its database says so of each op. */
+    for (size_t i = 0; status == HF_OK && i < hf_batch_count(batch); i++) {
+        hf_status told = hf_batch_op(batch, i)->answer.status;
+        if (told == HF_UNSURE || told == HF_UNAVAILABLE)
+            status = hf_fail(err, told, "Op %zu: %s.", i, hf_status_sentence(told));
+    }
+    return status;
 }
 
 /* "" where there is none. */

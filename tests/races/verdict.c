@@ -234,8 +234,8 @@ static void judge_busy(const sums *all, const race_weather *weather, const race_
     expect_true(weather->slowest_us > 100000 || weather->latest_us > 100000);
 }
 
-void race_judge(hf_manager *manager, race_log *const *logs, size_t count,
-                const race_weather *weather, const race_bounds *bounds)
+race_sum race_judge(hf_manager *manager, race_log *const *logs, size_t count,
+                    const race_weather *weather, const race_bounds *bounds)
 {
     sums all = {0};
     check_report report;
@@ -263,4 +263,10 @@ void race_judge(hf_manager *manager, race_log *const *logs, size_t count,
     expect_true(report.grants >= bounds->grants);
     expect_true(report.take_overs >= bounds->take_overs);
     judge_busy(&all, weather, bounds);
+    return (race_sum){.calls = all.count,
+                      .holds = report.grants,
+                      .refusals = report.refusals,
+                      .take_overs = report.take_overs,
+                      .unsure = all.again.unsure,
+                      .settled = all.again.settled};
 }

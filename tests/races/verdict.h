@@ -51,9 +51,16 @@ int race_seconds(int seconds, int seconds_long);
 /* Whether HF_TEST_LONG is set. */
 bool race_is_long(void);
 
+/* What a race came to. */
+typedef struct race_sum {
+    size_t calls, holds, refusals, take_overs;
+    size_t unsure, settled;                /* of those that ask again, see retrying.h */
+    size_t clients_killed, clients_paused; /* by race_run */
+} race_sum;
+
 /* Judges and prints. Fails the running test when anything is wrong, or when too little happened for
  * it to mean something. */
-void race_judge(hf_manager *manager, race_log *const *logs, size_t count,
-                const race_weather *weather, const race_bounds *bounds);
+race_sum race_judge(hf_manager *manager, race_log *const *logs, size_t count,
+                    const race_weather *weather, const race_bounds *bounds);
 
 #endif
