@@ -36,23 +36,27 @@ SELECT '', t.table_name,
 SELECT '', name, type, '', NOT wr FROM pragma_table_list
  WHERE schema = 'main' AND lower(name) = lower(?1) AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 
--- Name, type, place in the primary key, whether the database sets it itself (MySQL: on update too).
+-- Name, type, place in the primary key, whether the database sets it itself (MySQL: on update too). SQLite: whether REPLACE puts a
+-- default in place of NULL, which no trigger sees; the collation in the index of the primary key.
 -- name: columns
 -- postgres:
 SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod),
-       coalesce(pg_catalog.array_position(i.indkey::int2[], a.attnum) + 1, 0)::bigint, a.attgenerated <> ''
+       coalesce(pg_catalog.array_position(i.indkey::int2[], a.attnum) + 1, 0)::bigint, a.attgenerated <> '', false, ''
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary
  WHERE n.nspname = $1 AND c.relname = $2 ORDER BY a.attnum
 -- mysql:
-SELECT c.column_name, c.column_type, COALESCE(k.ordinal_position, 0), c.extra LIKE '% GENERATED%' OR c.extra LIKE '%on update%'
+SELECT c.column_name, c.column_type, COALESCE(k.ordinal_position, 0), c.extra LIKE '% GENERATED%' OR c.extra LIKE '%on update%', 0, ''
   FROM information_schema.columns c
   LEFT JOIN information_schema.key_column_usage k ON k.table_schema = c.table_schema AND k.table_name = c.table_name
        AND k.column_name = c.column_name AND k.constraint_name = 'PRIMARY'
  WHERE c.table_schema = DATABASE() AND $1 IS NULL AND c.table_name = CONVERT($2 USING utf8mb4) ORDER BY c.ordinal_position
 -- sqlite:
-SELECT name, type, pk, hidden > 1 FROM pragma_table_xinfo(?2) WHERE ?1 IS NULL AND hidden <> 1 ORDER BY cid
+SELECT c.name, c.type, c.pk, c.hidden > 1, c."notnull" AND c.dflt_value IS NOT NULL,
+       coalesce((SELECT x.coll FROM pragma_index_list(?2) l, pragma_index_xinfo(l.name) x
+                  WHERE l.origin = 'pk' AND x.key AND x.name = c.name), '')
+  FROM pragma_table_xinfo(?2) c WHERE ?1 IS NULL AND c.hidden <> 1 ORDER BY c.cid
 
 -- Unique indexes, which REPLACE deletes by: index, column, collation, whether it is partial. Only SQLite needs them.
 -- name: uniques

@@ -2,7 +2,7 @@
 -- that one row of it fulfils, {plain} a column that is neither key nor version, {version} the version column, {number} the version or
 -- fence that an honest statement would carry, {columns} all that can be written, {moved} the same with another key, {joined} that
 -- {table} and q are the same row, {unique} a column that is unique by itself, {moved_unique} the columns with another key and
--- without the other unique ones: tried for each. Words that a table can't fill leave the attack out.
+-- without the other unique ones: tried for each; {moved_default} the same with NULL in a column that then gets its default. Words that a table can't fill leave the attack out.
 
 -- name: update_blind
 UPDATE {table} SET {plain} = {plain} WHERE {row}
@@ -65,6 +65,9 @@ REPLACE INTO {table} ({columns}) SELECT {columns} FROM {table} WHERE {row}
 REPLACE INTO {table} ({columns}) SELECT {moved_unique} FROM (SELECT * FROM {table} WHERE {unique} IS NOT NULL ORDER BY {keys} LIMIT 1) q
 -- sqlite:
 REPLACE INTO {table} ({columns}) SELECT {moved_unique} FROM {table} WHERE {unique} IS NOT NULL LIMIT 1
+-- name: replace_default
+-- sqlite:
+REPLACE INTO {table} ({columns}) SELECT {moved_default} FROM {table} LIMIT 1
 -- name: merge
 -- postgres:
 MERGE INTO {table} USING (SELECT * FROM {table} WHERE {row}) q ON {joined} WHEN MATCHED THEN UPDATE SET {plain} = q.{plain}

@@ -1,6 +1,6 @@
 -- A row carries the fence that was granted on its root. The number goes when it has been looked at.
 CREATE TRIGGER {trigger_insert} BEFORE INSERT ON {table}
-WHEN {insert_without} EXISTS (SELECT 1 FROM {table} AS g WHERE {taken})
+WHEN {insert_without} {defaulted} OR EXISTS (SELECT 1 FROM {table} AS g WHERE {taken})
 BEGIN
 {refuse_insert}END;
 CREATE TRIGGER {trigger_inserted} AFTER INSERT ON {table}
@@ -12,7 +12,7 @@ CREATE TRIGGER {trigger_update} BEFORE UPDATE ON {table}
 WHEN NOT (coalesce(NEW.holdfast, 0) > 0 AND {same_key} AND {granted_new}
        OR coalesce(NEW.holdfast, 0) < 0 AND {same_rest} AND {granted_marked}
        OR NEW.holdfast IS NULL AND OLD.holdfast IS NOT NULL AND {same_rest})
-     OR NOT ({same_unique}) AND EXISTS (SELECT 1 FROM {table} AS g WHERE ({taken}) AND NOT ({is_old}))
+     OR {defaulted} OR NOT ({same_unique}) AND EXISTS (SELECT 1 FROM {table} AS g WHERE ({taken}) AND NOT ({is_old}))
 BEGIN
 {refuse_update}END;
 CREATE TRIGGER {trigger_updated} AFTER UPDATE ON {table}

@@ -154,7 +154,9 @@ static hf_status table_columns(guard_db *db, hf_arena *arena, guard_table *out, 
         column->type = hf_arena_text(arena, hf_stmt_column_text(stmt, 1));
         column->key = (int)hf_stmt_column_int(stmt, 2);
         column->generated = hf_stmt_column_int(stmt, 3) != 0;
-        if (column->name == NULL || column->type == NULL)
+        column->defaulted = hf_stmt_column_int(stmt, 4) != 0;
+        column->collation = hf_arena_text(arena, hf_stmt_column_text(stmt, 5));
+        if (column->name == NULL || column->type == NULL || column->collation == NULL)
             status = hf_fail_memory(err);
     }
     hf_stmt_free(stmt);
@@ -221,6 +223,23 @@ const guard_column *guard_table_column(const guard_table *table, const char *nam
             (table->schema[0] == '\0' && strcasecmp(table->columns[i].name, name) == 0))
             return &table->columns[i];
     return NULL;
+}
+
+bool guard_column_is_unique(const guard_table *table, const guard_column *column)
+{
+    for (size_t i = 0; i < table->uniques_count; i++)
+        if (table->uniques[i].column != NULL &&
+            strcasecmp(table->uniques[i].column, column->name) == 0)
+            return true;
+    return column->key != 0;
+}
+
+bool guard_column_defaults(const guard_table *table, const guard_column *column)
+{
+    bool decides = guard_column_is_unique(table, column);
+    for (size_t i = 0; i < table->columns_count && !decides; i++)
+        decides = table->columns[i].generated && guard_column_is_unique(table, &table->columns[i]);
+    return column->defaulted && decides;
 }
 
 /* ---- guards ---- */

@@ -37,6 +37,8 @@ typedef struct guard_column {
     const char *type;
     int key; /* place in the primary key, from 1; 0: none */
     bool generated;
+    bool defaulted;        /* SQLite: NOT NULL, and REPLACE puts a default in place of NULL */
+    const char *collation; /* SQLite: in the index of the primary key; "": it has none */
 } guard_column;
 
 /* A column of a unique index. Columns of one index stand together. */
@@ -67,6 +69,13 @@ typedef struct guard_table {
 hf_status guard_table_read(guard_db *db, const char *name, hf_arena *arena, guard_table *out,
                            hf_error *err);
 const guard_column *guard_table_column(const guard_table *table, const char *name);
+
+/* Whether it is in the key, or in a unique index. */
+bool guard_column_is_unique(const guard_table *table, const guard_column *column);
+
+/* SQLite: whether NULL for it becomes a default that decides which rows REPLACE deletes: it is in a
+ * unique key itself, or a generated column that is may be made of it. */
+bool guard_column_defaults(const guard_table *table, const guard_column *column);
 
 /* All guards, by table; hf_free the list. */
 hf_status guard_rows(guard_db *db, guard **out, size_t *count, hf_error *err);

@@ -31,6 +31,7 @@ static const char *const probe_what[GUARD_PROBE_COUNT] = {
     [GUARD_PROBE_UPSERT] = "an upsert",
     [GUARD_PROBE_REPLACE] = "REPLACE by the key",
     [GUARD_PROBE_REPLACE_BY_UNIQUE] = "REPLACE by a unique column",
+    [GUARD_PROBE_REPLACE_DEFAULT] = "REPLACE with NULL in a unique column that has a default",
     [GUARD_PROBE_MERGE] = "MERGE",
     [GUARD_PROBE_INSERT_MEMBER] = "a new member without its root's fence",
     [GUARD_PROBE_DELETE] = "a blind DELETE",
@@ -200,33 +201,31 @@ static bool unique_is_single(const guard_table *table, size_t i)
            (i + 1 == table->uniques_count || strcmp(all[i].index, all[i + 1].index) != 0);
 }
 
-static bool column_is_unique(const guard_table *table, const char *column)
-{
-    for (size_t i = 0; i < table->uniques_count; i++)
-        if (table->uniques[i].column != NULL && strcasecmp(table->uniques[i].column, column) == 0)
-            return true;
-    return false;
-}
-
-/* The words of attacks by one unique column: the row is the same in that one only. */
+/* The words of attacks by one unique column: the row is the same in that one only, or has NULL
+ * there. */
 static void probe_words_unique(probe *p, const char *unique)
 {
-    hf_buffer moved = {0};
+    hf_buffer moved = {0}, none = {0};
     for (size_t i = 0; i < p->table.columns_count; i++) {
         const guard_column *column = &p->table.columns[i];
+        bool this = strcasecmp(column->name, unique) == 0;
         if (column->generated || strcasecmp(column->name, "holdfast") == 0)
             continue;
-        hf_buffer_print(&moved, moved.size == 0 ? "" : ", ");
-        if (column->key == 0 && strcasecmp(column->name, unique) != 0 &&
-            column_is_unique(&p->table, column->name)) {
-            hf_buffer_print(&moved, "NULL");
-            continue;
+        hf_buffer value = {0};
+        if (column->key == 0 && !this && guard_column_is_unique(&p->table, column)) {
+            hf_buffer_print(&value, "NULL");
+        } else {
+            hf_buffer_print(&value, column->key == 1 ? "-1000003 - " : "");
+            guard_add_name(&value, p->kind, column->name);
         }
-        if (column->key == 1)
-            hf_buffer_print(&moved, "-1000003 - ");
-        guard_add_name(&moved, p->kind, column->name);
+        const char *text = value.text == NULL ? "" : value.text;
+        hf_buffer_print(&moved, moved.size == 0 ? "%s" : ", %s", text);
+        hf_buffer_print(&none, none.size == 0 ? "%s" : ", %s", this ? "NULL" : text);
+        moved.failed |= value.failed;
+        hf_buffer_done(&value);
     }
     guard_word_take(&p->words, "moved_unique", &moved);
+    guard_word_take(&p->words, "moved_default", &none);
     probe_word(p, "unique", unique);
 }
 
@@ -314,7 +313,15 @@ static hf_status probe_try_all(probe *p, int id, hf_error *err)
 {
     const char *template = probe_sql(p, id);
     hf_status status = HF_OK;
-    if (template == NULL || strstr(template, "{unique}") == NULL)
+    for (size_t i = 0; id == GUARD_PROBE_REPLACE_DEFAULT && i < p->table.columns_count; i++) {
+        if (status != HF_OK || !guard_column_defaults(&p->table, &p->table.columns[i]))
+            continue;
+        probe_words_unique(p, p->table.columns[i].name);
+        status = probe_try(p, id, err);
+    }
+    if (template == NULL || id == GUARD_PROBE_REPLACE_DEFAULT)
+        return status;
+    if (strstr(template, "{unique}") == NULL)
         return probe_try(p, id, err);
     for (size_t i = 0; status == HF_OK && i < p->table.uniques_count; i++) {
         if (!unique_is_single(&p->table, i) || !column_is_whole_number(p->table.key[0]))

@@ -84,7 +84,7 @@ static void add_same(hf_buffer *out, hf_db_kind kind, const guard_column *column
     const char *n = name.text == NULL ? "" : name.text;
     hf_buffer_print(out, out->size == 0 ? "" : " AND ");
     if (kind == HF_DB_SQLITE)
-        hf_buffer_print(out, "NEW.%s IS OLD.%s", n, n);
+        hf_buffer_print(out, "NEW.%s IS OLD.%s COLLATE BINARY", n, n);
     else if (kind == HF_DB_POSTGRES)
         hf_buffer_print(out, "NEW.%s IS NOT DISTINCT FROM OLD.%s", n, n);
     else
@@ -154,13 +154,31 @@ static const char *row_number(const guard_table *table)
     return NULL;
 }
 
+/* A column is NULL in whose place REPLACE puts a default after BEFORE triggers have looked. */
+static void word_defaulted(guard_writer *w)
+{
+    hf_buffer out = {0};
+    for (size_t i = 0; i < w->table->columns_count; i++) {
+        const guard_column *column = &w->table->columns[i];
+        if (!guard_column_defaults(w->table, column))
+            continue;
+        hf_buffer_print(&out, "%sNEW.", out.size == 0 ? "" : " OR ");
+        guard_add_name(&out, w->kind, column->name);
+        hf_buffer_print(&out, " IS NULL");
+    }
+    if (out.size == 0)
+        hf_buffer_print(&out, "0");
+    guard_word_take(&w->words, "defaulted", &out);
+}
+
 /* Another row has what the new one has in a unique index, so that REPLACE would delete it. */
 void guard_word_taken(guard_writer *w)
 {
     hf_buffer out = {0}, same = {0};
+    word_defaulted(w);
     const char *number = row_number(w->table);
     for (size_t i = 0; i < w->table->key_count; i++)
-        add_taken(&out, w->kind, w->table->key[i]->name, "", i == 0);
+        add_taken(&out, w->kind, w->table->key[i]->name, w->table->key[i]->collation, i == 0);
     for (size_t i = 0; i < w->table->uniques_count; i++) {
         const guard_unique *it = &w->table->uniques[i];
         if (it->column == NULL)

@@ -98,7 +98,8 @@ static void words_sqlite(guard_writer *w)
     word_refusal(w, "refuse_insert", "insert",
                  member
                      ? sqlite_update_sentences[w->it->check]
-                     : "a row with that key is there already; a guarded row is changed by UPDATE.");
+                     : "a row with that key is there already, or a key is NULL; a guarded row is "
+                       "changed by UPDATE.");
     if (w->it->check != GUARD_LOCK && w->it->check != GUARD_SAVE)
         return;
     word_granted(w, "granted_new", "{root_new}", "NEW.holdfast");

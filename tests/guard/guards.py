@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Guards from the stock clients: what is refused, what passes, modes, and what can't be guarded (P10). docs/guards.md."""
 import os
+import subprocess
 
-from lib import OWN, check, databases, finish, scratch
+from lib import HOLDFAST, OWN, check, databases, finish, scratch
 
 T = f"policy_{OWN}"
 
@@ -300,6 +301,55 @@ def names(db):
         db.drop(T)
 
 
+def replaces(db):
+    """SQLite: REPLACE deletes rows by every unique key, and puts the default in place of NULL; in each an honest change still passes."""
+    if db.kind != "sqlite":
+        return
+    n, new = "n INTEGER, version INTEGER NOT NULL DEFAULT 1", "INSERT OR REPLACE INTO {T} (id, n, e) VALUES (9, 0, NULL)"
+    db.sql(subprocess.run([HOLDFAST, "install", db.url, "--print"], capture_output=True, text=True).stdout)
+    shapes = {
+        "a unique column": ("id INTEGER PRIMARY KEY, e TEXT NOT NULL DEFAULT 'none' UNIQUE", new),
+        "an index that came after the table": ("id INTEGER PRIMARY KEY, e TEXT NOT NULL DEFAULT 'none'", new, "CREATE UNIQUE INDEX u_{T} ON {T} (e)"),
+        "the table's own ON CONFLICT REPLACE": ("id INTEGER PRIMARY KEY, e TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'none' "
+                                                "UNIQUE ON CONFLICT REPLACE", new.replace("OR REPLACE ", "")),
+        "a default that is an expression": ("id INTEGER PRIMARY KEY, e TEXT NOT NULL DEFAULT (lower('NO') || 'ne') UNIQUE", new),
+        "a pair": ("id INTEGER PRIMARY KEY, pair INTEGER DEFAULT 1, e TEXT NOT NULL DEFAULT 'none', UNIQUE (pair, e)", new),
+        "the primary key": ("e TEXT NOT NULL DEFAULT 'none' PRIMARY KEY, id INTEGER", new),
+        "the primary key without row numbers": ("e TEXT DEFAULT 'none' PRIMARY KEY, id INTEGER", new, "", "WITHOUT ROWID"),
+        "a generated column": ("id INTEGER PRIMARY KEY, e TEXT NOT NULL DEFAULT 'none', u TEXT AS (upper(e)) UNIQUE", new),
+        "UPDATE OR REPLACE": ("id INTEGER PRIMARY KEY, e TEXT NOT NULL DEFAULT 'none' UNIQUE",
+                              "UPDATE OR REPLACE {T} SET e = NULL, holdfast = 1 WHERE id = 2"),
+        "a primary key with another collation": ("e TEXT, id INTEGER, PRIMARY KEY (e COLLATE NOCASE)",
+                                                 "REPLACE INTO {T} (id, n, e) VALUES (9, 0, 'NONE')"),
+        "UPDATE OR REPLACE by an index with another collation": (
+            "id INTEGER PRIMARY KEY, e TEXT COLLATE NOCASE", "UPDATE OR REPLACE {T} SET e = 'none', holdfast = 1 WHERE id = 2",
+            "CREATE UNIQUE INDEX u_{T} ON {T} (e COLLATE BINARY); UPDATE {T} SET e = 'NONE' WHERE id = 2"),
+        "a key that only its own collation takes for the same": (
+            "e TEXT COLLATE NOCASE PRIMARY KEY, id INTEGER", "UPDATE {T} SET e = 'NONE', holdfast = 1 WHERE e = 'none'"),
+    }
+    for name, (columns, sql, *more) in shapes.items():
+        db.drop(T)
+        told = db.sql(f"CREATE TABLE {T} ({columns.replace(', UNIQUE', ', ' + n + ', UNIQUE').replace(', PRIMARY', ', ' + n + ', PRIMARY')}"
+                      f"{'' if ', UNIQUE' in columns or ', PRIMARY' in columns else ', ' + n}) {more[1] if len(more) > 1 else ''};"
+                      f"INSERT INTO {T} (id, n, e) VALUES (1, 100, 'none'), (2, 200, 'b');" + "".join(one.format(T=T) + ";" for one in more[:1]))
+        for arguments in (("--version", "version"), ("--policy", "exclusive-write")):
+            db.guard("add", T, "--type", "policy", *arguments)
+            before = db.rows(f"SELECT * FROM {T} ORDER BY n;")
+            answer = db.sql(sql.format(T=T) + ";")
+            check(f"sqlite: refused: REPLACE by {name}, guarded by {arguments[0]}", told == "" and db.code == 0 and db.refused(answer) and
+                  db.rows(f"SELECT * FROM {T} ORDER BY n;") == before, told + db.out + answer)
+            if arguments[0] == "--version":
+                told = db.sql(f"UPDATE {T} SET n = n + 1, holdfast = version; INSERT INTO {T} (id, n, e, version) VALUES (3, 300, 'c', 1);"
+                              f"INSERT INTO {T} (id, n, e, version) VALUES (4, 400, 'd', 1) ON CONFLICT DO NOTHING;")
+                check("sqlite: ... and an honest change is not", told == "" and len(db.rows(f"SELECT * FROM {T};")) == 4, told)
+                found = db.json("probe", db.url, T)
+                check("sqlite: ... and the prober gets nothing through", db.code == 0,
+                      [one for one in found["attacks"] if one["outcome"] != "refused"])
+            db.guard("remove", T)
+    db.run("uninstall", db.url, "--force")
+    db.drop(T)
+
+
 for database in databases():
     versions(database)
     modes(database)
@@ -307,4 +357,5 @@ for database in databases():
     printed(database)
     refusals(database)
     names(database)
+    replaces(database)
 finish()

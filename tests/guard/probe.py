@@ -41,6 +41,8 @@ def holes(db):
     yield "no trigger for DELETE", f"DROP TRIGGER {trigger(db, 'delete')};", {"triggers", "delete", "delete_all"}
     if db.kind == "sqlite":
         yield "no trigger for INSERT", f"DROP TRIGGER {trigger(db, 'insert')};", {"triggers", "replace", "replace_by_unique"}
+        yield "a unique column with a default", f"ALTER TABLE {T} ADD COLUMN e TEXT NOT NULL DEFAULT 'none'; " \
+            f"UPDATE {T} SET e = id, holdfast = version; CREATE UNIQUE INDEX later_{OWN} ON {T} (e);", {"replace_default"}
         yield "a unique index that came later", f"CREATE UNIQUE INDEX later_{OWN} ON {T} (premium);", {"replace_by_unique"}
     else:
         yield "REPLACE without a trigger for DELETE", f"DROP TRIGGER {trigger(db, 'delete')};", {"replace", "replace_by_unique", "delete_ignore"}
