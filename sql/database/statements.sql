@@ -3,7 +3,8 @@
 -- {none} a null that compares as bytes, as all text here does: PostgreSQL has less to do so; {level} the level of a transaction, where the connection may have another; {now} what makes a statement wait for nobody on MariaDB (not
 -- where it skips: it would fail instead), {calm} the same on an application's connection only, where at SERIALIZABLE every read locks; {soon} there what
 -- makes it wait for a second at most: where all who read stand in the way of all who write, nobody who waits for nothing ever writes. Lists are bound as db.h says:
--- unnest($1, $2) or $1(type, id).
+-- unnest($1, $2) or $1(type, id). The time of MySQL is SYSDATE, which an application's SET timestamp does not move, in UTC: a connection of the store's
+-- own is in that zone, an application's is put into it, on MariaDB by {calm}.
 --
 -- OFFSET 0 keeps PostgreSQL's planner from turning a look-up by key into a scan of the whole table: these tables are small one minute and
 -- large the next, and its statistics are those of another minute. For the same reason rows are changed by their ctid; anchors by the one
@@ -189,7 +190,7 @@ SELECT 7, type, id, NULL, rev, fence, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
 UNION ALL
-SELECT 6, NULL, NULL, NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+SELECT 6, NULL, NULL, NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)),
        (SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'fence_floor'), NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 
@@ -236,7 +237,7 @@ SELECT 7, type, id, NULL, rev, fence, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
 UNION ALL
-SELECT 6, NULL, NULL, NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+SELECT 6, NULL, NULL, NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)),
        NULL, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 
@@ -273,7 +274,7 @@ SELECT s.id, s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_u
 -- postgres:
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 -- mysql:
-SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+{calm}SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))
 
 -- name: sessions_lock
 -- postgres:
@@ -387,7 +388,7 @@ SELECT type, NULL, policy, ttl_us, ttl_max_us FROM {ns}_type WHERE $1(type)
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor')
 -- mysql:
-{calm}SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+{calm}SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)),
        (SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'fence_floor')
 
 -- In an application's transaction, whose snapshot may be old: what it does not show may be there, and what it shows may have changed.

@@ -149,7 +149,7 @@ struct database_work {
     int64_t numbered_to; /* the last number that was given */
     bool numbering;      /* this transaction may number */
 
-    char saved_setup[160]; /* restores the settings of the application's connection */
+    char saved_setup[256]; /* restores the settings of the application's connection */
 };
 
 /* Whether rows are locked: also a read is, in the application's transaction. */

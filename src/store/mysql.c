@@ -64,34 +64,38 @@ static const char *mysql_setup_of(const hf_db *db)
     if (hf_db_kind_of(db) == HF_DB_MARIADB)
         return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
                "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', "
-               "autocommit = 1,"
+               "autocommit = 1, time_zone = '+00:00',"
                " idle_transaction_timeout = 8, max_statement_time = 8, "
                "in_predicate_conversion_threshold = 0";
     return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-           "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = "
-           "1";
+           "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', "
+           "autocommit = 1, time_zone = '+00:00'";
 }
 
-/* On an application's connection, whose settings are put back when the batch is done. MariaDB has a
- * word for its lock wait in each statement. (A setting is a number, whatever it looks like as text,
- * when 0 is added to it.) */
+/* On an application's connection, whose settings are put back when the batch is done. MariaDB has
+ * words for its lock wait and its time zone in each statement. (A setting is a number, whatever it
+ * looks like as text, when 0 is added to it.) */
 static hf_status mysql_unlimit(hf_db *db, char *saved, size_t size, hf_error *err)
 {
     bool mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
     hf_status status = hf_db_ask(
         db,
-        "SELECT CONCAT('SET SESSION innodb_lock_wait_timeout = ', @@innodb_lock_wait_timeout,"
-        " ', sql_select_limit = ', @@sql_select_limit + 0,"
-        " ', sql_safe_updates = ', @@sql_safe_updates + 0) LIMIT 1",
+        mariadb
+            ? "SELECT CONCAT('SET SESSION sql_select_limit = ', @@sql_select_limit + 0,"
+              " ', sql_safe_updates = ', @@sql_safe_updates + 0) LIMIT 1"
+            : "SELECT CONCAT('SET SESSION innodb_lock_wait_timeout = ', @@innodb_lock_wait_timeout,"
+              " ', time_zone = ''', @@session.time_zone,"
+              " ''', sql_select_limit = ', @@sql_select_limit + 0,"
+              " ', sql_safe_updates = ', @@sql_safe_updates + 0) LIMIT 1",
         saved, size, err);
     if (status == HF_OK && mariadb && strstr(saved, HF_DB_MYSQL_UNLIMITED) != NULL)
         saved[0] = '\0';
     else if (status == HF_OK)
-        status =
-            hf_db_run(db,
-                      mariadb ? "SET SESSION " HF_DB_MYSQL_UNLIMITED
-                              : "SET SESSION innodb_lock_wait_timeout = 1, " HF_DB_MYSQL_UNLIMITED,
-                      err);
+        status = hf_db_run(db,
+                           mariadb ? "SET SESSION " HF_DB_MYSQL_UNLIMITED
+                                   : "SET SESSION innodb_lock_wait_timeout = 1, "
+                                     "time_zone = '+00:00', " HF_DB_MYSQL_UNLIMITED,
+                           err);
     return status;
 }
 
@@ -141,7 +145,9 @@ static void mysql_set_words(database_store *store, const hf_db *db, bool own)
     if (mariadb)
         store->words.now = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
     if (own)
-        store->words.calm = store->words.now;
+        store->words.calm =
+            mariadb ? "SET STATEMENT innodb_lock_wait_timeout = 0, time_zone = '+00:00' FOR "
+                    : store->words.now;
     if (own && mariadb)
         store->words.soon = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR ";
     store->list_rows = LIST_ROWS;
@@ -187,7 +193,7 @@ static hf_status mysql_refuse_rollback(const mysql_facts *known, hf_error *err)
 static hf_status mysql_look_wrapped(database_store *store, hf_db *db, hf_error *err)
 {
     mysql_facts known = {0};
-    char saved[160] = "";
+    char saved[256] = "";
     hf_status status = mysql_unlimit(db, saved, sizeof saved, err);
     if (status == HF_OK)
         status = hf_db_mysql_refuse_read_only(db, err);

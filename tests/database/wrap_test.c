@@ -504,6 +504,35 @@ static void limits_of_the_connection_do_not_matter(shop *s)
     expect_int(app_number(s->other, "SELECT count(*) FROM {lock}"), 0);
 }
 
+/* A session may set its clock to another day, and its zone to any. */
+static void the_clock_of_the_connection_moves_nothing(shop *s)
+{
+    static const char *const clocks[] = {"UNIX_TIMESTAMP() + 86400", "2147400000", "1000"};
+    said held = must(HF_OK, s->plain, ACQUIRE, BY(s->bob), ON("policy", "1"));
+    app_do(s->app, "SET SESSION time_zone = '+05:45'");
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        app_do(s->app, "SET SESSION timestamp = %s", clocks[i]);
+        for (int inside = 0; inside < 2; inside++) {
+            if (inside)
+                app_begin(s->app, s->level);
+            must(HF_LOCKED, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+            expect_int(holders(s->store, "1"), 1);
+            must(HF_OK, s->store, BEAT, BY(s->bob));
+            said other = must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "2"));
+            int64_t fence = other.lock.fence;
+            expect_true(llabs(fence - held.lock.fence) < INT64_C(600) * 1000000);
+            must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "2"));
+            if (inside)
+                expect_true(app_commit(s->app));
+            else
+                must(HF_OK, s->store, SWEEP, .limit = 100);
+        }
+    }
+    app_do(s->app, "SET SESSION timestamp = DEFAULT");
+    expect_int(holders(s->plain, "1"), 1);
+    expect_int(events_of(s->other, "expired"), 0);
+}
+
 /* Without the lock wait that the application has set, its own statements would fail at once. */
 static void the_applications_own_waiting_is_its_own(shop *s)
 {
@@ -627,6 +656,7 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(settings_are_the_same_after_a_failure),
         AT_EVERY_LEVEL(the_applications_own_waiting_is_its_own),
         AT_LEVELS(ON_MARIADB | ON_MYSQL, LEVELS_ALL, limits_of_the_connection_do_not_matter),
+        AT_LEVELS(ON_MARIADB | ON_MYSQL, LEVELS_ALL, the_clock_of_the_connection_moves_nothing),
         ON_ANY(a_connection_can_be_wrapped_again_and_again),
         ON_ANY(bad_wraps_are_refused),
         AT_EVERY_LEVEL(a_connection_can_be_wrapped_inside_a_transaction),
