@@ -182,7 +182,7 @@ SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND 
 SELECT 0 WHERE $1::text IS NULL
 -- mysql:
 SELECT COUNT(*) FROM information_schema.routines
- WHERE routine_schema = DATABASE() AND routine_name IN ('{ns}_guard_refuse', '{ns}_guard_lock', '{ns}_guard_save')
+ WHERE routine_schema = DATABASE() AND routine_name IN ('{ns}_guard_refuse', '{ns}_guard_lock', '{ns}_guard_save', '{ns}_guard_clock')
    AND routine_comment = CONVERT($1 USING utf8mb4)
 -- sqlite:
 SELECT 0 WHERE ?1 IS NULL

@@ -6,7 +6,7 @@ END
 CREATE TRIGGER {trigger_update} BEFORE UPDATE ON {table} FOR EACH ROW
 BEGIN
     DECLARE granted BOOLEAN DEFAULT FALSE;
-    IF NOT ({same_key}) THEN
+    {unhide}IF NOT ({same_key}) THEN
         CALL {ns}_guard_refuse({name}, 'update', {errno}, 'The key of a guarded row stays as it is.');
         SET NEW.holdfast = NULL;
     ELSE
@@ -23,7 +23,7 @@ END
 CREATE TRIGGER {trigger_delete} BEFORE DELETE ON {table} FOR EACH ROW
 BEGIN
     DECLARE granted BOOLEAN DEFAULT FALSE;
-    CALL {granted}({type}, {root_old}, -OLD.holdfast, granted);
+    {unhide}CALL {granted}({type}, {root_old}, -OLD.holdfast, granted);
     IF NOT granted THEN
         CALL {ns}_guard_refuse({name}, 'delete', {errno}, {without_old});
     END IF;

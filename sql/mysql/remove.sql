@@ -6,6 +6,7 @@ DROP VIEW IF EXISTS {ns}_locks, {ns}_versions;
 DROP PROCEDURE IF EXISTS {ns}_guard_refuse;
 DROP PROCEDURE IF EXISTS {ns}_guard_lock;
 DROP PROCEDURE IF EXISTS {ns}_guard_save;
+DROP PROCEDURE IF EXISTS {ns}_guard_clock;
 DROP PROCEDURE IF EXISTS {ns}_check;
 DROP PROCEDURE IF EXISTS {ns}_save;
 DROP PROCEDURE IF EXISTS {ns}_remove;

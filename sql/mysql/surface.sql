@@ -48,12 +48,17 @@ DELIMITER //
 
 -- ---- what the procedures below share; they run with the rights of who calls them ----
 
--- NOW is when a statement began, in a trigger the one that fired it; SYSDATE is now.
+-- The time now. NOW and UTC_TIMESTAMP obey the variable `timestamp`, which every account may set, and in a trigger tell when the statement
+-- began. SYSDATE does neither, but it is in the zone of the session, which is put back (on MySQL the marked statements run, on MariaDB
+-- the words SET STATEMENT).
 CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_clock(OUT now_us BIGINT)
     NO SQL SQL SECURITY INVOKER COMMENT 'holdfast {digest}'
 BEGIN
-    SET now_us = UNIX_TIMESTAMP() * 1000000 + MICROSECOND(NOW(6))
-               + GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)));
+    /*!80001 DECLARE zone VARCHAR(64) DEFAULT @@session.time_zone; */
+    /*!80001 SET time_zone = '+00:00'; */
+    /*M!100103 SET STATEMENT time_zone = '+00:00' FOR */
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) INTO now_us;
+    /*!80001 SET time_zone = zone; */
 END//
 
 -- Refuses with a sentence, cut to the 128 characters there is room for. Drivers for Python tell
@@ -209,8 +214,13 @@ BEGIN
         CALL {ns}_refuse(1264, 'The user is longer than 255 bytes.');
     ELSEIF user COLLATE utf8mb4_bin REGEXP '[\\x00-\\x1f\\x7f-\\x{9f}]' THEN
         CALL {ns}_refuse(1264, 'The user holds control characters.');
+    ELSEIF @@session.insert_id <> 0 THEN -- an event with the highest of all ids would be the last
+        CALL {ns}_refuse(1264, CONCAT('The session has set insert_id, which an event would get; ',
+            'save before that, or after the INSERT that it is meant for.'));
     END IF;
 
+    DROP TEMPORARY TABLE IF EXISTS {ns}_meta, {ns}_type, {ns}_resource, {ns}_session, {ns}_lock,
+        {ns}_save, {ns}_event, {ns}_lost;
     -- Policies do not change meanwhile, and are read as they are now.
     SELECT 1 INTO floor FROM {ns}_meta m WHERE m.name = 'types' LOCK IN SHARE MODE;
     SELECT t.policy INTO policy FROM {ns}_type t WHERE t.type = the_type LOCK IN SHARE MODE;
@@ -369,6 +379,10 @@ BEGIN
         saved_fence);
 END//
 
+-- A temporary table hides a table of the same name wherever a statement is run in its session, in here as well. So whatever a caller has
+-- made by the names that are used below is dropped before they are used. (Where all tables are opened before, in a trigger of the
+-- application's own, the next use of the name fails.)
+
 -- ---- what applications call, with the rights of the definer: an account needs EXECUTE only ----
 
 -- Called first in a transaction that saves: does this session hold type/id exclusively now, with
@@ -394,6 +408,8 @@ BEGIN
         holders BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
+    CALL {ns}_check_names(type, id);
+    DROP TEMPORARY TABLE IF EXISTS {ns}_resource, {ns}_session, {ns}_lock;
     SELECT COUNT(*) INTO holders
       FROM {ns}_resource r WHERE r.type = the_type AND r.id = the_id FOR UPDATE;
     CALL {ns}_clock(now_us);
@@ -489,9 +505,9 @@ BEGIN
         CALL {ns}_refuse(1264, CONCAT('There is no version ', version,
             ': they count from 1, and NULL means absent.'));
     END IF;
+    DROP TEMPORARY TABLE IF EXISTS {ns}_resource;
     IF version IS NULL THEN
-        INSERT INTO {ns}_resource (type, id, fence, rev) VALUES (the_type, the_id, 0, 0)
-            ON DUPLICATE KEY UPDATE rev = {ns}_resource.rev;
+        INSERT IGNORE INTO {ns}_resource (type, id, fence, rev) VALUES (the_type, the_id, 0, 0);
     END IF;
     SELECT r.version, r.gone, r.saved_us, CONVERT(r.saved_name USING utf8mb4)
       INTO at_version, at_gone, at_saved_us, at_saved_name

@@ -204,9 +204,24 @@ static void write_postgres(guard_writer *w, bool column, hf_buffer *out)
 
 /* ---- MariaDB, MySQL ---- */
 
+/* Temporary tables that hide those between a member and its root are dropped before these are read
+ * (sql/mysql/surface.sql). */
+static void word_unhide(guard_writer *w)
+{
+    hf_buffer out = {0};
+    for (size_t i = 1; w->path != NULL && i + 1 < w->path->count; i++) {
+        hf_buffer_print(&out, i == 1 ? "DROP TEMPORARY TABLE IF EXISTS " : ", ");
+        guard_add_table(&out, w->kind, &w->path->tables[i]);
+    }
+    if (out.size > 0)
+        hf_buffer_print(&out, ";\n    ");
+    guard_word_take(&w->words, "unhide", &out);
+}
+
 static void words_mysql(guard_writer *w)
 {
     bool lock = w->it->check == GUARD_LOCK;
+    word_unhide(w);
     guard_word_filled(w, "quoted_text", "'{hash}'");
     guard_word_named(w, "trigger_insert", "{ns}_g_{hash}_insert");
     guard_word_named(w, "trigger_update", "{ns}_g_{hash}_update");
@@ -223,7 +238,7 @@ static void words_mysql(guard_writer *w)
         w->it->parent[0] == '\0'
             ? ""
             : "DECLARE granted BOOLEAN DEFAULT FALSE;\n"
-              "    CALL {granted}({type}, {root_new}, NEW.holdfast, granted);\n"
+              "    {unhide}CALL {granted}({type}, {root_new}, NEW.holdfast, granted);\n"
               "    IF NOT granted THEN\n"
               "        CALL {ns}_guard_refuse({name}, 'insert', {errno},\n"
               "            CONCAT({type}, '/', {root_new}, ' is guarded; SET holdfast to the fence "
@@ -246,7 +261,7 @@ static bool procedures_are_there(guard_writer *w, const char *digest)
             count = hf_stmt_column_int(stmt, 0);
         hf_stmt_free(stmt);
     }
-    return count == 3;
+    return count == 4;
 }
 
 static void write_procedures(guard_writer *w, hf_buffer *out)
