@@ -67,8 +67,8 @@ typedef enum hf_op_kind {
     HF_OP_LIST,     /* (type), (user), (target: a session id), (after), (limit) → locks, next */
     HF_OP_SESSIONS, /* (user), (after), (limit) → sessions that live, next */
     HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq, last_seq */
-    /* (limit), (keep_events_us), (keep_forced_us) → swept, more. On a database server it is refused
-     * inside the caller's own transaction. */
+    /* (limit), (keep_events_us), (keep_forced_us) → swept, more, passed. On a database server it is
+     * refused inside the caller's own transaction. */
     HF_OP_SWEEP,
     /* token, sha256, name, roles, (users), (ttl_us: how long it lives), (actor) → tokens[0] */
     HF_OP_TOKEN_CREATE,
@@ -154,6 +154,9 @@ typedef struct hf_answer {
      * HF_OP_COUNT: there are further types. */
     bool more;
     hf_cursor next;
+    /* HF_OP_SWEEP on a database server: what is over, and locked by others' transactions. While the
+     * call removed something, `more` is true; else it is left to a later sweep. */
+    size_t passed;
 } hf_answer;
 
 /* One operation. Strings are borrowed until the batch has been executed; NULL means not given. */

@@ -142,7 +142,8 @@ HF_API HF_MUST_USE hf_status hf_manager_events(hf_manager *manager, int64_t afte
                                                hf_result **out, hf_error *err);
 
 /* Removes dead rows. Looks at `limit` rows at most (0: HF_SWEEP_DEFAULT); *more: call again. It
- * only frees space: expiry is judged whenever a lock is read. swept and more may be NULL. */
+ * only frees space: expiry is judged whenever a lock is read. What others' transactions have locked
+ * is left to a later sweep. swept and more may be NULL. */
 HF_API HF_MUST_USE hf_status hf_manager_sweep(hf_manager *manager, size_t limit, size_t *swept,
                                               bool *more, hf_error *err);
 

@@ -7,20 +7,25 @@
 
 static hf_status sweep_run(cli_call *call, hf_error *err)
 {
-    size_t total = 0;
+    size_t total = 0, passed = 0;
     bool more = true;
-    hf_status status = cli_open(call, err);
+    hf_status status = cli_batch(call, 1, err);
     while (status == HF_OK && more) {
-        size_t swept = 0;
-        status = hf_manager_sweep(call->manager, 0, &swept, &more, err);
-        total += swept;
+        hf_batch_clear(call->batch);
+        const hf_op *op = hf_batch_add(call->batch, HF_OP_SWEEP);
+        status = cli_ask(call, err);
+        total += op->answer.swept;
+        passed = op->answer.passed;
+        more = op->answer.more;
     }
     if (status == HF_OK && call->json)
-        printf("{\"swept\":%zu}\n", total);
-    else if (status == HF_OK && total == 0)
+        printf("{\"swept\":%zu,\"passed\":%zu}\n", total, passed);
+    else if (status == HF_OK && total == 0 && passed == 0)
         puts("There was nothing to sweep.");
     else if (status == HF_OK)
         printf("Swept %zu dead row%s.\n", total, total == 1 ? "" : "s");
+    if (status == HF_OK && !call->json && passed > 0)
+        printf("Left %zu that other transactions have locked; sweep again later.\n", passed);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SQL database stores: sweeping. Each dead session, the spent locks, the old sessions and the
  * free anchors are transactions of their own, so that nothing stays locked for long. What
- * another transaction has locked is left to the next sweep. */
+ * another transaction has locked is counted, and left to the next sweep. */
 #include "store/database.h"
 
 #include "base/error.h"
@@ -13,6 +13,7 @@ typedef struct sweep {
     database_work *work;
     int64_t after_us; /* dead sessions up to this one were looked at: by expires_us, then id */
     char after_id[HF_SESSION_ID_SIZE];
+    size_t passed; /* rows that are over, and locked by another transaction */
 } sweep;
 
 static hf_status database_sweep_failed(sweep *s)
@@ -91,8 +92,8 @@ static bool database_sweep_next_dead(sweep *s, int64_t now_us)
     return found;
 }
 
-/* A session with its first locks and their anchors, all locked. False: someone is using it, or it
- * has beaten meanwhile. */
+/* A session with its first locks and their anchors, all locked. False: someone is using it, which
+ * is counted, or it has beaten meanwhile. */
 static bool database_sweep_load_session(sweep *s, hf_rows *rows, int64_t now_us, size_t limit)
 {
     database_work *work = s->work;
@@ -117,9 +118,11 @@ static bool database_sweep_load_session(sweep *s, hf_rows *rows, int64_t now_us,
     database_send(work);
     database_judge_anchors(work, names);
     bool ours = row->locked && row->ended_us == 0 && row->expires_us <= now_us;
+    bool used = !row->locked;
     for (hf_resource_row *resource = rows->resources; resource != NULL; resource = resource->next)
-        ours &= !resource->busy;
-    return ours && conn->status == HF_OK;
+        used |= resource->busy;
+    s->passed += used;
+    return ours && !used && conn->status == HF_OK;
 }
 
 static hf_status database_sweep_load_dead(void *context, hf_rows *rows, int64_t now_us,
@@ -171,11 +174,12 @@ static bool database_sweep_after_last(const hf_lock_row *lock, const last_spent 
 }
 
 /* Of the locks of a resource only those whose time is over are swept, as long as there is room: the
- * others leave the set. */
-static void database_sweep_keep_spent(hf_resource_row *row, int64_t now_us, const last_spent *last,
-                                      size_t *room)
+ * others leave the set. How many of them are over and in use. */
+static size_t database_sweep_keep_spent(hf_resource_row *row, int64_t now_us,
+                                        const last_spent *last, size_t *room)
 {
     hf_lock_row **at = &row->locks;
+    size_t used = 0;
     while (*at != NULL) {
         const hf_lock_row *lock = *at;
         const hf_session_row *session = lock->session;
@@ -186,9 +190,11 @@ static void database_sweep_keep_spent(hf_resource_row *row, int64_t now_us, cons
             at = &(*at)->next;
             (*room)--;
         } else {
+            used += over && row->busy;
             *at = lock->next;
         }
     }
+    return used;
 }
 
 static hf_status database_sweep_load_spent(void *context, hf_rows *rows, int64_t now_us,
@@ -219,7 +225,7 @@ static hf_status database_sweep_load_spent(void *context, hf_rows *rows, int64_t
     database_judge_anchors(work, names);
     size_t room = limit;
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
-        database_sweep_keep_spent(row, now_us, &last, &room);
+        s->passed += database_sweep_keep_spent(row, now_us, &last, &room);
     if (room == limit && database_sweep_failed(s) == HF_OK)
         database_undo(work);
     return database_sweep_failed(s);
@@ -268,6 +274,7 @@ static hf_status database_sweep_drop_sessions(void *context, int64_t before_us, 
     database_queue_end(work);
     database_send(work);
     *dropped = gone->count;
+    s->passed += ids->count - gone->count;
     return database_sweep_failed(s);
 }
 
@@ -532,4 +539,7 @@ void database_do_sweep(database_work *work, hf_op *op)
     if (conn->status == HF_OK)
         conn->status = status;
     work->now_us = now_us;
+    /* Each further call removes something: who calls while there is more comes to an end. */
+    op->answer.passed = s.passed;
+    op->answer.more |= s.passed > 0 && op->answer.swept > 0;
 }

@@ -211,6 +211,8 @@ static const wire_field answer_rows[] = {
      .about =
          "there is more: go on with `next` as `after`, or sweep again; of a count: further types"},
     {"next", WIRE_NESTED, offsetof(hf_answer, next), MAYBE, .table = &cursor_table},
+    {"passed", WIRE_SIZE, offsetof(hf_answer, passed), MAYBE,
+     .about = "rows that a sweep left, since others' transactions have them locked"},
 };
 const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows), sizeof(hf_answer)};
 

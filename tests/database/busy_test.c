@@ -723,6 +723,57 @@ static void what_ends_several_locks_is_busy_in_time(shop *s)
     expect_int(holders(s->plain, "1") + holders(s->plain, "2"), 0);
 }
 
+static hf_answer busy_sweep_once(shop *s)
+{
+    hf_batch *batch = batch_new(1);
+    hf_op *op = hf_batch_add(batch, HF_OP_SWEEP);
+    execute(s->plain, batch);
+    expect_int(op->answer.status, HF_OK);
+    hf_answer answer = op->answer;
+    hf_batch_free(batch);
+    return answer;
+}
+
+/* As long as there is more, which comes to an end; the last answer. */
+static hf_answer busy_sweep(shop *s, size_t *swept)
+{
+    hf_answer answer = {.more = true};
+    *swept = 0;
+    for (int calls = 0; answer.more; calls++) {
+        expect_true(calls < 20);
+        answer = busy_sweep_once(s);
+        *swept += answer.swept;
+    }
+    return answer;
+}
+
+static void a_sweep_says_what_it_left(shop *s)
+{
+    static const char *const ids[] = {"1", "2", "3", "4", "5"};
+    int64_t idle_us = 100 * MILLISECOND;
+    size_t swept = 0;
+    busy_sweep_up(s);
+    busy_sweep(s, &swept);
+    for (size_t i = 0; i < 4; i++)
+        must(HF_OK, s->plain, ACQUIRE, A(ids[i]), .ttl_us = idle_us);
+    s->carol = brief_holder(s->plain, "carol", &idle_us, ids[4]);
+    rest_ms(idle_us / MILLISECOND + 50);
+    app_begin(s->other, READ_COMMITTED);
+    for (size_t i = 2; i < 5; i++)
+        app_number(s->other,
+                   "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '%s' FOR UPDATE",
+                   ids[i]);
+    hf_answer first = busy_sweep_once(s);
+    expect_int(first.swept, 2);
+    expect_int(first.passed, 3);
+    expect_true(first.more); /* it may be free by now */
+    expect_int(busy_sweep(s, &swept).passed, 3);
+    expect_int(swept, 0);
+    app_rollback(s->other);
+    expect_int(busy_sweep(s, &swept).passed, 0);
+    expect_int(swept, 4); /* two locks, and a session with its lock */
+}
+
 /* P9: what is not known is not told as changed. */
 static void a_premise_someone_is_in_the_middle_of_is_busy_and_not_stale(shop *s)
 {
@@ -769,6 +820,7 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(in_a_transaction_what_others_are_just_making_is_busy_in_time),
         ON_ANY(a_beat_that_meets_another_is_busy_in_time),
         ON_ANY(what_ends_several_locks_is_busy_in_time),
+        ON_ANY(a_sweep_says_what_it_left),
         ON_ANY(a_premise_someone_is_in_the_middle_of_is_busy_and_not_stale),
     };
     return SHOP_MAIN("busy", tests, argc, argv);

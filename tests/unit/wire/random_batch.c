@@ -454,6 +454,7 @@ static void random_answer(dice *d, hf_arena *arena, hf_answer *out)
     out->more = dice_below(d, 2);
     if (dice_below(d, 2))
         out->next = random_cursor(d, arena);
+    out->passed = (size_t)random_int(d) & INT64_MAX;
 }
 
 void random_answers(dice *d, hf_arena *arena, hf_batch *batch)
@@ -493,5 +494,6 @@ void expect_same_answer(const hf_answer *actual, const hf_answer *expected)
     expect_int(actual->now_us, expected->now_us);
     expect_int(actual->swept, expected->swept);
     expect_int(actual->more, expected->more);
+    expect_int(actual->passed, expected->passed);
     assert_memory_equal(&actual->next, &expected->next, sizeof expected->next);
 }
