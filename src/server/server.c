@@ -38,6 +38,7 @@ typedef struct server {
     const settings *s;
     log_sink log;
     listeners listening;
+    size_t connections_max;
     hf_store *store;
     hf_grade grade;
     bootstrap_token token;
@@ -183,21 +184,28 @@ static void server_on_watchdog(evutil_socket_t fd, short what, void *context)
 
 /* ---- starting ---- */
 
+/* Connections leave files for all else: a store that has lost its connection needs one to come
+ * back. */
 static void server_raise_files(server *run)
 {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)run->s->connections_max + SPARE_FILES;
+    run->connections_max = (size_t)run->s->connections_max;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur < wanted)
-        log_line(&run->log, LOG_LEVEL_WARNING,
-                 "The system allows fewer open files than connections-max needs; connections "
-                 "beyond that "
-                 "will fail.",
-                 LOG_NUMBER("allowed", (int64_t)limit.rlim_cur),
-                 LOG_NUMBER("needed", (int64_t)wanted));
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    size_t allowed = (size_t)limit.rlim_cur;
+    /* Of few files a third; another may be taken by those that are told that there is no more. */
+    size_t most = allowed > 2 * SPARE_FILES ? allowed - SPARE_FILES : allowed / 3;
+    run->connections_max = most < run->connections_max ? most : run->connections_max;
+    log_line(&run->log, LOG_LEVEL_WARNING,
+             "The system allows fewer open files than connections-max needs, so the server takes "
+             "fewer connections; raise the limit of open files.",
+             LOG_NUMBER("connections", (int64_t)run->connections_max),
+             LOG_NUMBER("allowed", (int64_t)allowed), LOG_NUMBER("needed", (int64_t)wanted));
 }
 
 static hf_status server_open_store(server *run, hf_error *err)
@@ -266,6 +274,7 @@ static hf_status server_start_service(server *run, hf_error *err)
         .committer = run->committer,
         .log = &run->log,
         .listening = &run->listening,
+        .connections_max = run->connections_max,
     };
     return service_new(&wanted, &run->service, err);
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/seams.h"
+#include "server/access/origin.h"
 #include "server/routes/handlers.h"
 #include "server/routes/route.h"
 
@@ -40,10 +41,21 @@ void service_replied(request *req, int status)
                  LOG_TEXT("token", req->who.token != NULL ? req->who.token->id : ""));
 }
 
+enum { ACCEPT_TOLD_US = 60000000 };
+
 static void service_count_incident(void *context, const char *what)
 {
     service *s = context;
     metrics_incident(s->metrics, what);
+    if (strcmp(what, "accept_failed") != 0)
+        return;
+    int64_t now_us = hf_seam.boot_us();
+    if (s->accept_told_us != 0 && now_us - s->accept_told_us < ACCEPT_TOLD_US)
+        return;
+    s->accept_told_us = now_us;
+    log_line(s->log, LOG_LEVEL_ERROR,
+             "New connections wait: there are no open files or no memory left for them. Raise the "
+             "limit of open files, or lower connections-max.");
 }
 
 static void service_sweep_failed(void *context, const char *sentence)
@@ -79,6 +91,7 @@ static hf_status service_status_of(int code)
 {
     return code == 413   ? HF_TOO_LARGE
            : code == 408 ? HF_TIMEOUT
+           : code == 429 ? HF_TOO_MANY
            : code == 500 ? HF_INTERNAL
            : code == 503 ? HF_UNAVAILABLE
                          : HF_INVALID;
@@ -93,6 +106,20 @@ static const char *service_problem(void *context, int code, const char *sentence
         hf_buffer_add(body, json, strlen(json));
     hf_json_free(json);
     return "application/problem+json";
+}
+
+enum { STRANGERS_BODY_MAX = 256 << 10 };
+
+/* A caller who shows no credentials has little to send. Those that are shown are not checked yet:
+ * the share of each address bounds what comes with wrong ones. */
+static size_t service_body_max(void *context, http_request *r)
+{
+    const char *cookies = http_header(r, "cookie");
+    (void)context;
+    bool shown = http_header(r, "authorization") != NULL ||
+                 http_header(r, "holdfast-session") != NULL ||
+                 (cookies != NULL && strstr(cookies, ORIGIN_COOKIE "=") != NULL);
+    return shown ? SIZE_MAX : STRANGERS_BODY_MAX;
 }
 
 static hf_status service_listen_all(service *s, listeners *from, hf_error *err)
@@ -121,7 +148,9 @@ static hf_status service_new_http(service *s, hf_error *err)
         .problem = service_problem,
         .count = service_count_incident,
         .context = s,
-        .connections_max = (size_t)set->connections_max,
+        .connections_max = s->connections_max,
+        .connections_address = (size_t)set->connections_address,
+        .body_max = service_body_max,
         .head_timeout_us = set->head_timeout_us,
         .body_timeout_us = set->body_timeout_us,
         .idle_timeout_us = set->idle_timeout_us,
@@ -232,7 +261,7 @@ static hf_status service_new_rooms(service *s, committer *access, hf_error *err)
         status = authenticator_new(
             &(authenticator_settings){.jobs = s->jobs,
                                       .tokens_jobs = s->access,
-                                      .streams_max = (size_t)set->connections_max},
+                                      .streams_max = s->connections_max},
             &s->authenticator, err);
     if (status == HF_OK)
         status = service_new_limits(s, err);
@@ -277,6 +306,8 @@ hf_status service_new(const service_settings *from, service **out, hf_error *err
     s->store = from->store;
     s->committer = from->committer;
     s->log = from->log;
+    s->connections_max = from->connections_max > 0 ? from->connections_max
+                                                   : (size_t)from->settings->connections_max;
     hf_status status = service_new_rooms(s, from->access, err);
     if (status == HF_OK)
         status = service_new_http(s, err);

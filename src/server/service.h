@@ -49,6 +49,8 @@ typedef struct service {
     sweeper *sweeper;
     const char **route_names;
     char *openapi, *api;
+    size_t connections_max;
+    int64_t accept_told_us; /* when it was last logged that accepting failed; 0: never */
     bool beyond_loopback; /* it listens where other machines can reach it */
     bool stopping;
 } service;
@@ -60,6 +62,7 @@ typedef struct service_settings {
     committer *committer;
     log_sink *log;
     listeners *listening; /* their sockets are taken over */
+    size_t connections_max; /* less than the setting's, as files allow; 0: the setting's */
     /* Of another store that has the tokens and the notes of who was refused. For tests, which want
      * the first store as they left it; NULL. */
     committer *access;

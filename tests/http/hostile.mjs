@@ -211,6 +211,30 @@ filesBefore = files(spoken);
 }
 await survived(spoken, filesBefore, 200);
 
+// ---- bodies that never end ----
+
+const laden = await Server.start(["--idle-timeout", "60s"]);
+await laden.ask("GET", "/healthz");
+filesBefore = files(laden);
+{
+  const half = (credentials) => `POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n${credentials}Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n${" ".repeat(600000)}`;
+  const lie = `Authorization: Bearer ${"0".repeat(64)}\r\n`;
+  const crowd = Array.from({ length: 400 }, () => Raw.open(laden, { localAddress: "127.0.0.2", bytes: half(lie) }).listen());
+  const strangers = Array.from({ length: 10 }, () => Raw.open(laden, { localAddress: "127.0.0.4", bytes: half("") }).listen());
+  await Promise.all([...crowd, ...strangers].map((raw) => raw.ready));
+  await until(async () => (await metrics(laden))(incident("refused_memory")) >= 200);
+  const asked = (from) => exchange(laden, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", { half: true, localAddress: from });
+  const healthy = await Promise.all(["127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.1"].map(asked));
+  check(healthy.every((answer) => answer.statuses.join() === "200"), "while one address sends 400 bodies that never end, /healthz answers", healthy.map((answer) => answer.text.slice(0, 200)));
+  const large = await exchange(laden, `${request(laden, "PUT", "/v1/locks/policy/x", "Content-Length: 900000\r\n")}${" ".repeat(900000)}`, { half: true, localAddress: "127.0.0.3" });
+  check(large.statuses.join() === "400", "and another address may send a large one", large.text.slice(0, 300)); // of blanks: it was read
+  check(strangers.every((raw) => raw.statuses.join() === "413"), "without credentials it is refused by its head", strangers.map((raw) => raw.text.slice(0, 200)));
+  const told = crowd.filter((raw) => raw.statuses.join() === "429").length;
+  check(told >= 100 && told < 400, "one address has its share of the memory, and is told so", told);
+  [...crowd, ...strangers].forEach((raw) => raw.destroy());
+}
+await survived(laden, filesBefore, 250);
+
 // ---- a stop while requests come in part ----
 
 {

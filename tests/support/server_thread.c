@@ -125,7 +125,7 @@ server_thread *server_thread_start(hf_store *store)
     host_must(committer_new(&(committer_settings){.store = store}, &h->committer, &err), &err);
     host_must(committer_new(&(committer_settings){.store = h->access}, &h->tokens, &err), &err);
     host_must(service_new(&(service_settings){h->settings, h->base, store, h->committer, &h->log,
-                                              &h->listening, h->tokens},
+                                              &h->listening, 0, h->tokens},
                           &h->service, &err),
               &err);
     if (pthread_create(&h->thread, NULL, host_serve, h) != 0)

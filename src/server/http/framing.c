@@ -496,6 +496,11 @@ bool framing_idle(const framing *f)
     return f->state == START && f->status == 0;
 }
 
+uint64_t framing_awaits(const framing *f)
+{
+    return f->state == BODY || f->state == CHUNK ? f->length : 0;
+}
+
 bool framing_in_head(const framing *f)
 {
     return framing_part_of(f) == FRAMING_HEAD;

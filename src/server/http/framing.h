@@ -77,6 +77,9 @@ size_t framing_feed(framing *f, const void *bytes, size_t size);
 /* Between requests: nothing of the next one has arrived. */
 bool framing_idle(const framing *f);
 
+/* Bytes of the body that are still to come, as far as that was said: 0 before a chunk. */
+uint64_t framing_awaits(const framing *f);
+
 /* The head of the request is not complete. */
 bool framing_in_head(const framing *f);
 

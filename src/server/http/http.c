@@ -229,7 +229,8 @@ void wait_for(http_conn *c, http_wait what)
 static void http_waits_init(http *h)
 {
     const http_settings *s = &h->settings;
-    h->waits.spans_us[WAIT_HANDSHAKE] = h->waits.spans_us[WAIT_HEAD] = s->head_timeout_us;
+    h->waits.spans_us[WAIT_HELLO] = h->waits.spans_us[WAIT_HANDSHAKE] =
+        h->waits.spans_us[WAIT_HEAD] = s->head_timeout_us;
     h->waits.spans_us[WAIT_BODY] = s->body_timeout_us;
     h->waits.spans_us[WAIT_IDLE] = s->idle_timeout_us;
     h->waits.spans_us[WAIT_WRITE] = s->write_timeout_us;
@@ -242,9 +243,10 @@ static void http_waits_init(http *h)
 static void http_waits_part(http *h)
 {
     static const int64_t most_us[WAITS] = {
-        [WAIT_HANDSHAKE] = PARTING_PART_US, [WAIT_IDLE] = PARTING_US,
-        [WAIT_HEAD] = PARTING_PART_US,      [WAIT_BODY] = PARTING_PART_US,
-        [WAIT_WRITE] = PARTING_WRITE_US,    [WAIT_LINGER] = PARTING_LINGER_US,
+        [WAIT_HELLO] = PARTING_PART_US,   [WAIT_HANDSHAKE] = PARTING_PART_US,
+        [WAIT_IDLE] = PARTING_US,         [WAIT_HEAD] = PARTING_PART_US,
+        [WAIT_BODY] = PARTING_PART_US,    [WAIT_WRITE] = PARTING_WRITE_US,
+        [WAIT_LINGER] = PARTING_LINGER_US,
     };
     for (unsigned i = 0; i < WAITS; i++)
         if (h->waits.spans_us[i] > most_us[i])
@@ -285,7 +287,11 @@ hf_status http_new(const http_settings *settings, http **out, hf_error *err)
     h->settings = *settings;
     if (h->settings.reading_max == 0)
         h->settings.reading_max = HTTP_READING_MAX;
-    status = proxies_new(settings->proxies, &h->proxies, err);
+    h->small = bytes_room(&(bytes){0}, settings->limits->head_max);
+    if (!sources_init(h))
+        status = hf_fail(err, HF_INTERNAL, "Reading random bytes failed.");
+    if (status == HF_OK)
+        status = proxies_new(settings->proxies, &h->proxies, err);
     if (status != HF_OK) {
         hf_free(h);
         return status;
@@ -344,6 +350,7 @@ void http_free(http *h)
     held_free_spare(h);
     http_waits_done(h);
     conns_done(h);
+    sources_done(h);
     hf_buffer_done(&h->output);
     proxies_free(h->proxies);
     hf_free(h);

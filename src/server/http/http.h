@@ -126,13 +126,24 @@ typedef struct http_settings {
      * lives forever. */
     const char *(*problem)(void *context, int status, const char *sentence, hf_buffer *body);
     /* Metrics, may be NULL. what: connections, requests, left, refused_connections,
-     * refused_framing, refused_memory, bad_header, answer_failed, timeout_handshake, timeout_head,
-     * timeout_body, timeout_idle, timeout_write, tls_failed, accept_failed. */
+     * refused_framing, refused_body, refused_memory, gave_way, bad_header, answer_failed,
+     * timeout_handshake, timeout_head, timeout_body, timeout_idle, timeout_write, tls_failed,
+     * accept_failed. */
     void (*count)(void *context, const char *what);
     void *context;
-    size_t connections_max; /* more are answered 503 and closed; over TLS only closed */
-    /* bytes of all requests together; more are answered 503; 0: HTTP_READING_MAX */
+    /* More are answered 503 and closed; over TLS only closed. But one that has been idle for a
+     * while gives way. */
+    size_t connections_max;
+    /* The same for one address (net_address_network), except for trusted proxies and Unix sockets;
+     * 0: no limit. */
+    size_t connections_address;
+    /* Memory for bodies of all requests together; more are answered 503; 0: HTTP_READING_MAX. One
+     * client may have an eighth of it, a trusted proxy any of it; then 429. Heads don't count, nor
+     * do bodies that are as small. */
     size_t reading_max;
+    /* How large the body may be of a request of which only the head is there. More is answered 413.
+     * NULL: as `limits` say. */
+    size_t (*body_max)(void *context, http_request *request);
     /* from the first byte of a request to the end of its head; of a TLS handshake */
     int64_t head_timeout_us;
     int64_t body_timeout_us;    /* from there to its end */

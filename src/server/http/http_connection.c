@@ -15,6 +15,7 @@ enum {
     LINGER_BYTES_MAX = 16 << 20, /* thrown away after the last answer */
     /* connections above the limit that are told so; more are closed at once */
     SURPLUS_MAX = 64,
+    GIVES_WAY_US = 5000000,
 };
 
 /* ---- writing ---- */
@@ -150,6 +151,10 @@ void conn_free(http_conn *c)
     assert(!c->running && c->held == NULL);
     wait_for(c, WAIT_NOTHING);
     conn_unschedule(c);
+    turn_leave(c);
+    handshake_end(c);
+    c->source->connections--;
+    source_leave(h, c->source);
     event_del(&c->reading);
     event_del(&c->writing);
     io_close(&c->io);
@@ -182,23 +187,6 @@ static void conn_end(http_conn *c)
 }
 
 /* ---- the steps: each says whether there may be more to do ---- */
-
-static bool conn_shake_hands(http_conn *c)
-{
-    io_end result = io_handshake(&c->io);
-    if (result == IO_OK) {
-        c->phase = IDLE;
-        wait_for(c, WAIT_IDLE);
-        return true;
-    }
-    if (result != IO_LATER) {
-        http_count(c->http, "tls_failed");
-        c->broken = true;
-    } else if (c->io.waits_for_write) {
-        conn_watch_writing(c);
-    }
-    return false;
-}
 
 static void conn_feed_new(http_conn *c, size_t got)
 {
@@ -250,7 +238,9 @@ static bool conn_step(http_conn *c)
 {
     switch (c->phase) {
     case HANDSHAKE:
-        return conn_shake_hands(c);
+        if (c->io.more)
+            turn_wait(c);
+        return false;
     case IDLE:
     case READING:
         return conn_take_input(c);
@@ -283,6 +273,24 @@ static void conn_run(http_conn *c)
     c->running = false;
     if (c->broken)
         conn_end(c);
+}
+
+/* Whoever hangs up before their handshake has begun is spared it: they can't be answered. */
+void conn_shake_hands(http_conn *c)
+{
+    bool left = c->io.closed && !c->shaking;
+    io_end result = !left && (c->shaking || handshake_begin(c)) ? io_handshake(&c->io) : IO_BROKEN;
+    if (result == IO_OK) {
+        handshake_end(c);
+        c->phase = IDLE;
+        wait_for(c, WAIT_IDLE);
+    } else if (result != IO_LATER) {
+        http_count(c->http, "tls_failed");
+        c->broken = true;
+    } else if (c->io.waits_for_write) {
+        conn_watch_writing(c);
+    }
+    conn_run(c);
 }
 
 static void conn_on_socket(evutil_socket_t fd, short what, void *context)
@@ -349,20 +357,17 @@ void conn_overdue(http_conn *c)
 
 /* ---- accepting ---- */
 
-/* Closes the socket when it fails. */
+/* The socket stays the caller's when it fails. */
 static bool conn_open_io(http_conn *c, http_listener *from, int fd)
 {
     struct event_base *base = c->http->settings.base;
-    if (!io_open(&c->io, fd, from->context)) {
-        close(fd);
-        return false;
-    }
+    io_open(&c->io, fd, from->context);
     event_assign(&c->reading, base, fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, conn_on_socket,
                  c);
     event_assign(&c->writing, base, fd, EV_WRITE | EV_ET, conn_on_socket, c);
     if (event_add(&c->reading, NULL) == 0)
         return true;
-    io_close(&c->io);
+    tls_context_free(c->io.context);
     return false;
 }
 
@@ -374,37 +379,75 @@ static void conn_enter(http_conn *c)
         c->next->before = c;
     h->connections = c;
     h->connections_count++;
+    c->source->connections++;
     http_count(h, "connections");
+}
+
+/* When all connections are taken, the one that has been idle the longest gives way, if it has been
+ * so for a while. Otherwise whoever holds them idle would keep everyone else out. */
+static bool conn_make_room(http *h)
+{
+    http_conn *c = h->waits.first[WAIT_IDLE];
+    int64_t since_us = c == NULL ? 0 : c->wait_until_us - h->waits.spans_us[WAIT_IDLE];
+    if (c == NULL || hf_seam.boot_us() - since_us < GIVES_WAY_US)
+        return false;
+    http_count(h, "gave_way");
+    conn_end(c);
+    return true;
+}
+
+/* Why there is none for one more; NULL: there is. `silent`: nor is there for telling so. */
+static const char *conn_surplus(http *h, const http_source *source, bool exempt, bool *silent)
+{
+    size_t most = h->settings.connections_max, own = h->settings.connections_address;
+    size_t told = most < SURPLUS_MAX ? most : SURPLUS_MAX;
+    bool over = !exempt && own > 0 && source->connections >= own;
+    *silent = h->connections_count >= most + told ||
+              (over && source->connections >= own + SURPLUS_MAX / 4);
+    if (over)
+        return "This address has as many connections as it may have; try again in a moment.";
+    if (h->connections_count >= most && !conn_make_room(h))
+        return "The server has as many connections as it may have; try again in a moment.";
+    return NULL;
+}
+
+static bool conn_open_from(http *h, http_listener *from, int fd, const net_address *address)
+{
+    bool silent = true;
+    bool trusted = proxies_trust(h->proxies, address);
+    http_source *source = source_enter(h, address);
+    const char *surplus =
+        source == NULL ? NULL : conn_surplus(h, source, trusted || address->is_unix, &silent);
+    if (surplus != NULL)
+        http_count(h, "refused_connections");
+    bool dropped = source == NULL || (surplus != NULL && (silent || from->context != NULL));
+    http_conn *c = dropped ? NULL : hf_alloc(sizeof *c);
+    if (c == NULL) {
+        source_leave(h, source);
+        return false;
+    }
+    *c = (http_conn){.http = h, .source = source, .address = *address, .trusted = trusted};
+    if (!conn_open_io(c, from, fd)) {
+        source_leave(h, source);
+        hf_free(c);
+        return false;
+    }
+    net_address_print(&c->address, c->peer);
+    net_network_print(&c->address, c->network);
+    framing_init(&c->framing, h->settings.limits);
+    c->phase = from->context != NULL ? HANDSHAKE : IDLE;
+    conn_enter(c);
+    wait_for(c, c->phase == HANDSHAKE ? WAIT_HELLO : WAIT_IDLE);
+    if (surplus != NULL) {
+        conn_refuse(c, 503, surplus);
+        conn_schedule(c);
+    }
+    return true;
 }
 
 void conn_open(http *h, http_listener *from, int fd, const struct sockaddr *peer)
 {
-    bool surplus = h->connections_count >= h->settings.connections_max;
-    bool silent = surplus && (from->context != NULL ||
-                              h->connections_count >= h->settings.connections_max + SURPLUS_MAX);
-    http_conn *c = silent ? NULL : hf_alloc(sizeof *c);
-    if (surplus)
-        http_count(h, "refused_connections");
-    if (c == NULL) {
+    net_address address = net_address_of(peer);
+    if (!conn_open_from(h, from, fd, &address))
         close(fd);
-        return;
-    }
-    c->http = h;
-    c->address = net_address_of(peer);
-    if (!conn_open_io(c, from, fd)) {
-        hf_free(c);
-        return;
-    }
-    net_address_print(&c->address, c->peer);
-    net_network_print(&c->address, c->network);
-    c->trusted = proxies_trust(h->proxies, &c->address);
-    framing_init(&c->framing, h->settings.limits);
-    c->phase = from->context != NULL ? HANDSHAKE : IDLE;
-    conn_enter(c);
-    wait_for(c, c->phase == HANDSHAKE ? WAIT_HANDSHAKE : WAIT_IDLE);
-    if (surplus) {
-        conn_refuse(c, 503,
-                    "The server has as many connections as it may have; try again in a moment.");
-        conn_schedule(c);
-    }
 }

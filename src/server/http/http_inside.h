@@ -14,6 +14,7 @@
 #ifndef HF_SERVER_HTTP_INSIDE_H
 #define HF_SERVER_HTTP_INSIDE_H
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "server/http/http.h"
 #include "server/http/http_socket.h"
@@ -34,6 +35,9 @@ static inline size_t bytes_left(const bytes *b)
 {
     return b->size - b->from;
 }
+
+/* The room that it has with so many more bytes. */
+size_t bytes_room(const bytes *b, size_t more);
 
 /* Adds bytes at the end, with an uncounted NUL behind. False: out of memory, nothing was added. */
 bool bytes_add(bytes *b, const void *more, size_t size);
@@ -62,6 +66,19 @@ typedef struct http_conn http_conn;
 typedef struct http_held http_held;
 typedef struct http_listener http_listener;
 
+/* What comes from one address, by net_address_network; see http_sources.c. */
+typedef struct http_source {
+    hf_hash_entry entry; /* first */
+    net_address network;
+    size_t users;            /* what refers to it */
+    size_t connections;
+    size_t handshakes;       /* that have begun */
+    size_t reading;          /* memory for bodies */
+    http_conn *first, *last; /* that wait for their turn */
+    struct http_source *next;
+    bool in_ring; /* of those that have such */
+} http_source;
+
 typedef enum http_phase {
     HANDSHAKE,
     IDLE,
@@ -75,6 +92,7 @@ typedef enum http_phase {
 /* What a connection waits for, at most so long. */
 typedef enum http_wait {
     WAIT_NOTHING,
+    WAIT_HELLO,
     WAIT_HANDSHAKE,
     WAIT_IDLE,
     WAIT_HEAD,
@@ -93,6 +111,9 @@ struct http_held {
     bytes text;      /* the head, then the body */
     http_head head;
     size_t head_size;
+    http_source *source; /* that its body counts for; NULL: none */
+    size_t charged;      /* memory that counts for it */
+    size_t body_max;
     bool chunked;  /* a stream in chunks */
     bool bodiless; /* HEAD: what is written goes nowhere */
 };
@@ -118,6 +139,10 @@ struct http_conn {
     bool broken;  /* to be closed, by the loop */
     bool closing; /* after what is being written */
     bool trusted; /* the peer is a proxy whose word counts */
+    bool shaking;    /* its handshake has begun */
+    bool waits_turn; /* ... or goes on when it is its turn */
+    http_conn *turn_next, *turn_before; /* of the same source */
+    http_source *source;
     net_address address;
     char peer[NET_ADDRESS_TEXT], network[NET_ADDRESS_TEXT];
     http_wait wait;
@@ -156,7 +181,13 @@ struct http {
     size_t connections_count, requests_count;
     http_held *spare;
     size_t spare_count;
-    size_t text_size; /* memory that requests were given for what was read of them */
+    size_t reading; /* memory for bodies */
+    size_t small;   /* the room for a head: with so much, a body does not count */
+    hf_hash sources;
+    uint64_t seed;
+    http_source *turns, *turns_last; /* those whose connections wait for their turn */
+    struct event turns_timer;
+    size_t handshakes; /* that have begun */
     http_waits waits;
     http_conn *later; /* to be run in the loop's next turn */
     struct event later_timer;
@@ -186,6 +217,8 @@ void conn_open(http *h, http_listener *from, int fd, const struct sockaddr *peer
 void conn_free(http_conn *c);
 /* The time for what it waited for is over. */
 void conn_overdue(http_conn *c);
+/* It is its turn: the next step of its handshake. */
+void conn_shake_hands(http_conn *c);
 /* Writes at once what the socket takes, keeps the rest. */
 void conn_send(http_conn *c, const char *from, size_t size);
 /* Its request has been answered in full. */
@@ -194,6 +227,21 @@ void conn_answered(http_conn *c);
 void conn_streams(http_conn *c);
 /* It can't go on: the loop will tell whoever has its request, and close it. */
 void conn_break(http_conn *c);
+
+/* ---- http_sources.c ---- */
+
+bool sources_init(http *h); /* false: no random bytes */
+void sources_done(http *h);
+/* The source of that address, to be given back by source_leave. NULL: out of memory. */
+http_source *source_enter(http *h, const net_address *address);
+void source_leave(http *h, http_source *s); /* accepts NULL */
+
+/* The connection's handshake can go on: conn_shake_hands is called when it is its turn. */
+void turn_wait(http_conn *c);
+void turn_leave(http_conn *c);
+/* False: out of memory. */
+bool handshake_begin(http_conn *c);
+void handshake_end(http_conn *c);
 
 /* ---- http_request.c ---- */
 

@@ -14,16 +14,26 @@
 
 /* The room is doubled in new memory, and the old one wiped: no copy of a secret stays behind. */
 
-enum { ROOM_MIN = 1024 };
+/* Doubled four times, a head of the usual limit fits in. */
+enum { ROOM_MIN = 1088 };
+
+size_t bytes_room(const bytes *b, size_t more)
+{
+    size_t room = b->room > 0 ? b->room : ROOM_MIN;
+    if (b->room - b->size > more)
+        return b->room;
+    while (room < bytes_left(b) + more + 1)
+        room *= 2;
+    return room;
+}
 
 /* Moves what is left to the front of memory that has room for it and `more`. */
 static bool bytes_move(bytes *b, size_t more)
 {
-    size_t left = bytes_left(b), room = b->room > 0 ? b->room : ROOM_MIN;
+    size_t left = bytes_left(b);
     if (more > SIZE_MAX / 4 - left)
         return false;
-    while (room < left + more + 1)
-        room *= 2;
+    size_t room = bytes_room(b, more);
     char *at = hf_realloc(NULL, room);
     if (at == NULL)
         return false;
@@ -241,7 +251,8 @@ enum {
     SPARE_MAX = 256,
     ARENA_LEAST = 2048, /* streams keep theirs */
     ARENA_MOST = 16384, /* of a spare request */
-    TEXT_MOST = 4096,
+    TEXT_MOST = 4 * ROOM_MIN,
+    SHARES = 8, /* one client may have one of them for its bodies */
 };
 
 /* http_request.c */
@@ -258,30 +269,42 @@ static http_held *held_take(http *h)
     bytes text = r->text;
     hf_arena arena = r->request.arena;
     *r = (http_held){.request.arena = arena, .http = h, .text = text};
-    h->text_size += text.room;
     r->request.arena.least = ARENA_LEAST;
     r->request.arena.wiped = true;
     return r;
 }
 
-/* Adds to what was read. False: out of memory, or the layer's share of it. */
-static bool held_add(http_held *r, const char *from, size_t size)
+/* Counts the memory that its body takes. 0: it may; else the status that refuses it. */
+static int held_charge(http_held *r, size_t room)
 {
     http *h = r->http;
-    size_t before = r->text.room;
-    bool grows = before - r->text.size <= size;
-    if ((grows && h->text_size + size > h->settings.reading_max) ||
-        !bytes_add(&r->text, from, size))
-        return false;
-    h->text_size += r->text.room - before;
-    return true;
+    size_t more = room > r->charged ? room - r->charged : 0;
+    if (more > 0 && h->reading + more > h->settings.reading_max)
+        return 503;
+    if (more > 0 && r->source != NULL &&
+        r->source->reading + more > h->settings.reading_max / SHARES)
+        return 429;
+    h->reading += room - r->charged;
+    if (r->source != NULL)
+        r->source->reading += room - r->charged;
+    r->charged = room;
+    return 0;
+}
+
+/* Adds to what was read; 0, or the status that refuses it. What takes no more memory than a head
+ * may is always taken, so that others are answered however many bodies there are; connections_max
+ * bounds it. */
+static int held_add(http_held *r, const char *from, size_t size)
+{
+    size_t room = bytes_room(&r->text, size);
+    int refused = room > r->http->small ? held_charge(r, room) : 0;
+    return refused == 0 && !bytes_add(&r->text, from, size) ? 503 : refused;
 }
 
 void held_forget(http_held *r, size_t most)
 {
-    r->http->text_size -= r->text.room;
     bytes_clear(&r->text, most);
-    r->http->text_size += r->text.room;
+    held_charge(r, 0);
 }
 
 static void held_free(http_held *r)
@@ -298,7 +321,8 @@ void held_give_back(http_held *r)
     if (r->request.arena.total > ARENA_MOST)
         hf_arena_done(&r->request.arena);
     held_forget(r, TEXT_MOST);
-    h->text_size -= r->text.room;
+    source_leave(h, r->source);
+    r->source = NULL;
     if (h->spare_count == SPARE_MAX) {
         held_free(r);
         return;
@@ -357,7 +381,7 @@ void conn_refuse(http_conn *c, int status, const char *sentence)
     static const http_field again[] = {{"Retry-After", "1"}, {NULL, NULL}};
     http_reply reply = {.status = status,
                         .type = body.failed ? NULL : type,
-                        .headers = status == 503 ? again : NULL};
+                        .headers = status == 503 || status == 429 ? again : NULL};
     if (!body.failed)
         reply.body = (hf_slice){body.text, body.size};
     c->closing = true;
@@ -368,23 +392,71 @@ void conn_refuse(http_conn *c, int status, const char *sentence)
     hf_buffer_done(&body);
 }
 
-static void http_request_refuse_memory(http_conn *c)
+static void http_request_refuse_memory(http_conn *c, int status)
 {
     http_count(c->http, "refused_memory");
-    conn_refuse(c, 503, "The server is out of memory; nothing was done. Try again in a moment.");
+    conn_refuse(c, status,
+                status == 429
+                    ? "Too many large requests come from this address at once; nothing was done. "
+                      "Try again in a moment."
+                    : "The server is out of memory; nothing was done. Try again in a moment.");
+}
+
+static void http_request_refuse_body(http_conn *c)
+{
+    http_count(c->http, "refused_body");
+    conn_refuse(c, 413, "The request's body is too large for a caller without a token or session.");
 }
 
 static bool http_request_begin_reading(http_conn *c)
 {
     c->held = held_take(c->http);
     if (c->held == NULL) {
-        http_request_refuse_memory(c);
+        http_request_refuse_memory(c, 503);
         return false;
     }
     c->held->conn = c;
     c->held->request.began_us = hf_seam.boot_us();
     c->phase = READING;
     return true;
+}
+
+/* Where it came from: the peer, or whom a trusted proxy speaks for. */
+static net_address http_request_find_origin(http_conn *c, http_held *r)
+{
+    net_address client = c->address;
+    http_request *q = &r->request;
+    q->secure = c->io.tls != NULL;
+    q->local = net_address_is_loopback(&c->address) && !r->head.forwarded && !c->trusted;
+    memcpy(q->peer, c->peer, sizeof c->peer);
+    memcpy(q->network, c->network, sizeof c->network);
+    if (!c->trusted || !r->head.forwarded)
+        return client;
+    proxies_said said = {
+        .forwarded = http_header(q, "forwarded"),
+        .x_forwarded_for = http_header(q, "x-forwarded-for"),
+        .x_forwarded_proto = http_header(q, "x-forwarded-proto"),
+    };
+    proxies_resolve(c->http->proxies, &said, &client, &q->secure);
+    net_address_print(&client, q->peer);
+    net_network_print(&client, q->network);
+    return client;
+}
+
+/* Who sends its body, and how large that may be. False: out of memory. */
+static bool http_request_take_client(http_conn *c, http_held *r)
+{
+    http *h = c->http;
+    net_address client = http_request_find_origin(c, r);
+    r->body_max = SIZE_MAX;
+    if (framing_idle(&c->framing))
+        return true;
+    if (h->settings.body_max != NULL)
+        r->body_max = h->settings.body_max(h->settings.context, &r->request);
+    if (proxies_trust(h->proxies, &client))
+        return true;
+    r->source = source_enter(h, &client);
+    return r->source != NULL;
 }
 
 /* A head is whole. `more`: something comes behind it at once, or nothing needs to. */
@@ -403,30 +475,17 @@ static bool http_request_take_head(http_conn *c, bool more)
             conn_refuse(c, 400, "The request's target is not a path; it must begin with /.");
         return false;
     }
+    if (!http_request_take_client(c, r)) {
+        http_request_refuse_memory(c, 503);
+        return false;
+    }
+    if (framing_awaits(&c->framing) > r->body_max) {
+        http_request_refuse_body(c);
+        return false;
+    }
     if (r->head.expects && !r->head.http_1_0 && !more)
         conn_send(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     return true;
-}
-
-/* Where it came from: the peer, or whom a trusted proxy speaks for. */
-static void http_request_find_origin(http_conn *c, http_held *r)
-{
-    http_request *q = &r->request;
-    q->secure = c->io.tls != NULL;
-    q->local = net_address_is_loopback(&c->address) && !r->head.forwarded && !c->trusted;
-    memcpy(q->peer, c->peer, sizeof c->peer);
-    memcpy(q->network, c->network, sizeof c->network);
-    if (!c->trusted || !r->head.forwarded)
-        return;
-    net_address client = c->address;
-    proxies_said said = {
-        .forwarded = http_header(q, "forwarded"),
-        .x_forwarded_for = http_header(q, "x-forwarded-for"),
-        .x_forwarded_proto = http_header(q, "x-forwarded-proto"),
-    };
-    proxies_resolve(c->http->proxies, &said, &client, &q->secure);
-    net_address_print(&client, q->peer);
-    net_network_print(&client, q->network);
 }
 
 static void http_request_hand_out(http_conn *c)
@@ -438,7 +497,6 @@ static void http_request_hand_out(http_conn *c)
     r->request.path = (hf_slice){text + r->head.path, r->head.path_size};
     r->request.query = (hf_slice){text + r->head.query, r->head.query_size};
     r->request.body = (hf_slice){text + r->head_size, r->text.size - r->head_size};
-    http_request_find_origin(c, r);
     c->phase = HANDLING;
     wait_for(c, WAIT_NOTHING);
     h->requests_count++;
@@ -450,8 +508,15 @@ static void http_request_hand_out(http_conn *c)
 static size_t http_request_take_piece(http_conn *c, const char *from, size_t size)
 {
     framing_piece piece = framing_next(&c->framing, from, size);
-    if (piece.part != FRAMING_BETWEEN && !held_add(c->held, from, piece.size)) {
-        http_request_refuse_memory(c);
+    http_held *r = c->held;
+    if (piece.part == FRAMING_BODY &&
+        r->text.size - r->head_size + piece.size > r->body_max) {
+        http_request_refuse_body(c);
+        return piece.size;
+    }
+    int refused = piece.part == FRAMING_BETWEEN ? 0 : held_add(r, from, piece.size);
+    if (refused != 0) {
+        http_request_refuse_memory(c, refused);
         return piece.size;
     }
     if (c->framing.status != 0) {

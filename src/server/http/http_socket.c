@@ -291,11 +291,11 @@ void http_tls_check(const http_tls *files, void (*tell)(void *context, const cha
 
 /* ---- a connection ---- */
 
-static bool tls_open(http_io *io, SSL_CTX *context)
+bool io_begin(http_io *io)
 {
     BIO_METHOD *method = bio_method();
     BIO *bio = method == NULL ? NULL : BIO_new(method);
-    SSL *tls = bio == NULL ? NULL : SSL_new(context);
+    SSL *tls = bio == NULL ? NULL : SSL_new(io->context);
     if (tls == NULL) {
         BIO_free(bio);
         return false;
@@ -305,13 +305,9 @@ static bool tls_open(http_io *io, SSL_CTX *context)
     SSL_set_bio(tls, bio, bio);
     SSL_set_accept_state(tls);
     io->tls = tls;
+    SSL_CTX_free(io->context);
+    io->context = NULL;
     return true;
-}
-
-static void tls_close(http_io *io)
-{
-    SSL_free(io->tls);
-    io->tls = NULL;
 }
 
 /* What a call of OpenSSL came to that did not go through. */
@@ -363,16 +359,19 @@ static void tls_finish(http_io *io)
 
 /* ---- plain or TLS ---- */
 
-bool io_open(http_io *io, int fd, struct ssl_ctx_st *context)
+void io_open(http_io *io, int fd, struct ssl_ctx_st *context)
 {
-    *io = (http_io){.fd = fd};
-    return context == NULL || tls_open(io, context);
+    *io = (http_io){.fd = fd, .context = context};
+    if (context != NULL)
+        SSL_CTX_up_ref(context);
 }
 
 void io_close(http_io *io)
 {
-    if (io->tls != NULL)
-        tls_close(io);
+    SSL_free(io->tls);
+    SSL_CTX_free(io->context);
+    io->tls = NULL;
+    io->context = NULL;
     close(io->fd);
     io->fd = -1;
 }

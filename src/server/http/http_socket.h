@@ -12,7 +12,8 @@ struct ssl_ctx_st;
 
 typedef struct http_io {
     int fd;
-    struct ssl_st *tls; /* NULL: in the clear */
+    struct ssl_st *tls;          /* NULL: in the clear, or not begun */
+    struct ssl_ctx_st *context;  /* not begun: what it begins with */
     /* there may be something to read: to be set when the loop says so, cleared when all was read */
     bool more;
     /* the other side sends no more, says the loop; the end is still to be read */
@@ -33,8 +34,11 @@ typedef enum io_end {
 hf_status tls_context_new(const http_tls *files, struct ssl_ctx_st **out, hf_error *err);
 void tls_context_free(struct ssl_ctx_st *context); /* accepts NULL */
 
-/* Owns the socket when that went well. False: out of memory. `io` must not move. */
-bool io_open(http_io *io, int fd, struct ssl_ctx_st *context);
+/* Owns the socket. context NULL: in the clear. */
+void io_open(http_io *io, int fd, struct ssl_ctx_st *context);
+/* Before the first io_handshake: takes the memory for TLS. False: out of memory. `io` must not move
+ * from now on. */
+bool io_begin(http_io *io);
 void io_close(http_io *io);
 
 io_end io_handshake(http_io *io);

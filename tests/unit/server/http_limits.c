@@ -240,37 +240,232 @@ static void too_many_connections_are_told_so(void **state)
     hang_up(&c), hang_up(&good[0]), hang_up(&good[1]);
 }
 
-/* However many there are, what they have sent is within one limit; those that are answered make
- * room. */
-static void too_much_of_requests_is_told_so(void **state)
+/* ---- what one address may have ---- */
+
+enum { BODY = 80000, BODY_ROOM = 1088 << 7 };
+
+/* A body that is not whole; its memory counts. */
+static client half_a_body(const char *from, const char *headers)
+{
+    static char body[BODY];
+    char head[512];
+    client c = dial_from(&s, from);
+    memset(body, 'x', sizeof body);
+    snprintf(head, sizeof head,
+             "POST /echo HTTP/1.1\r\n" HOST "%sContent-Length: %d\r\n\r\n", headers, BODY + 1);
+    say(&c, head);
+    say_bytes(&c, body, sizeof body);
+    return c;
+}
+
+static const char *address_of_number(const char *network, int number)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s%d", network, number);
+    return text;
+}
+
+static void expect_small_ones_are_answered(const char *from)
+{
+    char request[16384];
+    client c = dial_from(&s, from);
+    say(&c, "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+            "5\r\nhello\r\n0\r\n\r\n");
+    expect_answer(&c, 200, NULL);
+    int size = snprintf(request, sizeof request, "GET /echo HTTP/1.1\r\n" HOST "X: ");
+    memset(request + size, 'x', sizeof request - (size_t)size);
+    memcpy(request + sizeof request - 5, "\r\n\r\n", 5);
+    say(&c, request);
+    expect_answer(&c, 200, NULL);
+    hang_up(&c);
+}
+
+/* However many bodies there are, they are within one limit, and those of one address within a share
+ * of it; what is small is always answered; those that are over make room. */
+static void bodies_are_within_a_limit_and_a_share_of_each_address(void **state)
 {
     (void)state;
-    static char body[100000];
-    s.settings.reading_max = 270000;
+    enum { ADDRESSES = 8 };
+    s.settings.reading_max = (size_t)ADDRESSES * BODY_ROOM + 1000;
     scene_start(&s);
-    client clients[2], more = dial(&s);
-    memset(body, 'x', sizeof body);
-    for (int i = 0; i < 2; i++) {
-        clients[i] = dial(&s);
-        say(&clients[i], i == 0 ? "POST /park HTTP/1.1\r\n" HOST "Content-Length: 80000\r\n\r\n"
-                                : "POST /park HTTP/1.1\r\n" HOST "Content-Length: 90000\r\n\r\n");
-        say_bytes(&clients[i], body, 80000);
+    client all[ADDRESSES];
+    for (int i = 0; i < ADDRESSES; i++) {
+        all[i] = half_a_body(address_of_number("127.0.1.", i + 1), "");
+        for (int turn = 0; turn < 20; turn++)
+            scene_turn(&s);
+        client more = half_a_body(address_of_number("127.0.1.", i + 1), "");
+        expect_answer(&more, i == ADDRESSES - 1 ? 503 : 429, NULL);
+        hang_up(&more);
+        expect_small_ones_are_answered(address_of_number("127.0.1.", i + 1));
     }
-    scene_until(&s, s.parked_count == 1);
-    for (int i = 0; i < 5; i++)
+    client late = half_a_body("127.0.2.1", "");
+    expect_answer(&late, 503,
+                  "503: The server is out of memory; nothing was done. Try again in a moment.");
+    hang_up(&late);
+    expect_small_ones_are_answered("127.0.2.1");
+    expect_int(scene_counted(&s, "refused_memory"), ADDRESSES + 1);
+    say(&all[0], "x");
+    expect_answer(&all[0], 200, NULL);
+    hang_up(&all[1]);
+    scene_until(&s, http_connections(s.h) == ADDRESSES - 1);
+    for (int i = 0; i < 2; i++) {
+        client again = half_a_body(address_of_number("127.0.3.", i + 1), "");
+        say(&again, "x");
+        expect_answer(&again, 200, NULL);
+        hang_up(&again);
+    }
+    hang_up(&all[0]);
+    for (int i = 2; i < ADDRESSES; i++)
+        hang_up(&all[i]);
+}
+
+/* Behind a trusted proxy the share is the client's; the proxy has none. Anybody else may write such
+ * a header. */
+static void the_share_behind_a_proxy_is_the_clients(void **state)
+{
+    (void)state;
+    enum { CLIENTS = 6 };
+    static const char *const trusted[] = {"127.0.0.9", NULL};
+    s.settings.reading_max = (size_t)8 * BODY_ROOM + 1000;
+    s.settings.proxies = trusted;
+    scene_start(&s);
+    client all[CLIENTS + 1];
+    char header[64];
+    for (int i = 0; i < CLIENTS; i++) {
+        snprintf(header, sizeof header, "X-Forwarded-For: 2001:db8:0:%d::7\r\n", i);
+        all[i] = half_a_body("127.0.0.9", header);
+    }
+    all[CLIENTS] = half_a_body("127.0.0.9", "");
+    for (int turn = 0; turn < 50; turn++)
         scene_turn(&s);
-    say(&more, "POST /park HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
-    say_bytes(&more, body, sizeof body);
-    expect_answer(&more, 503, NULL);
-    expect_int(scene_counted(&s, "refused_memory"), 1);
-    hang_up(&more);
-    http_answer(s.parked[--s.parked_count], &(http_reply){.status = 200});
-    expect_answer(&clients[0], 200, NULL);
-    more = dial(&s);
-    say(&more, "POST /park HTTP/1.1\r\n" HOST "Content-Length: 70000\r\n\r\n");
-    say_bytes(&more, body, 70000);
+    client same = half_a_body("127.0.0.9", "X-Forwarded-For: 2001:db8:0:1:ffff::\r\n");
+    expect_answer(&same, 429,
+                  "429: Too many large requests come from this address at once; nothing was done. "
+                  "Try again in a moment.");
+    client liar = half_a_body("127.0.0.8", "X-Forwarded-For: 10.0.0.1\r\n");
+    for (int turn = 0; turn < 20; turn++)
+        scene_turn(&s);
+    client again = half_a_body("127.0.0.8", "X-Forwarded-For: 10.0.0.2\r\n");
+    expect_answer(&again, 503, NULL); /* the last of the room is the liar's */
+    hang_up(&same), hang_up(&liar), hang_up(&again);
+    for (int i = 0; i <= CLIENTS; i++) {
+        say(&all[i], "x");
+        expect_answer(&all[i], 200, NULL);
+        hang_up(&all[i]);
+    }
+}
+
+static size_t only_who_says_please(void *context, http_request *request)
+{
+    (void)context;
+    return http_header(request, "please") != NULL ? SIZE_MAX : 10;
+}
+
+static void whom_is_not_known_may_send_little(void **state)
+{
+    (void)state;
+    s.settings.body_max = only_who_says_please;
+    scene_start(&s);
+#define POST "POST /echo HTTP/1.1\r\n" HOST
+    static const struct {
+        const char *request;
+        int status;
+    } cases[] = {
+        {POST "Content-Length: 10\r\n\r\n0123456789", 200},
+        {POST "Content-Length: 11\r\n\r\n", 413},
+        {POST "Expect: 100-continue\r\nContent-Length: 11\r\n\r\n", 413},
+        {POST "Please: yes\r\nContent-Length: 11\r\n\r\n0123456789a", 200},
+        {POST "Transfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n0\r\n\r\n", 200},
+        {POST "Transfer-Encoding: chunked\r\n\r\n8\r\n01234567\r\n3\r\n012", 413},
+    };
+#undef POST
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        client c = dial(&s);
+        say(&c, cases[i].request);
+        expect_answer(&c, cases[i].status, NULL);
+        hang_up(&c);
+    }
+}
+
+static bool is_served_from(const char *from)
+{
+    client c = dial_from(&s, from);
+    say(&c, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    answer a = hear(&c);
+    if (a.status != 200)
+        expect_contains(a.body, "This address has as many connections as it may have");
+    bool served = a.status == 200;
+    answer_done(&a);
+    hang_up(&c);
+    return served;
+}
+
+static void one_address_may_not_have_all_connections(void **state)
+{
+    (void)state;
+    enum { OWN = 5, PROXIED = 20 };
+    static const char *const trusted[] = {"127.0.0.9", NULL};
+    s.settings.connections_address = OWN;
+    s.settings.proxies = trusted;
+    scene_start(&s);
+    client own[OWN], proxied[PROXIED];
+    for (int i = 0; i < OWN; i++)
+        own[i] = dial_from(&s, "127.0.0.2");
+    for (int i = 0; i < PROXIED; i++)
+        proxied[i] = dial_from(&s, "127.0.0.9");
+    scene_until(&s, http_connections(s.h) == OWN + PROXIED);
+    expect_true(!is_served_from("127.0.0.2"));
+    expect_true(is_served_from("127.0.0.3"));
+    expect_true(is_served_from("127.0.0.9"));
+    hang_up(&own[0]);
+    scene_until(&s, http_connections(s.h) == OWN + PROXIED - 1);
+    expect_true(is_served_from("127.0.0.2"));
+    for (int i = 1; i < OWN; i++)
+        hang_up(&own[i]);
+    for (int i = 0; i < PROXIED; i++)
+        hang_up(&proxied[i]);
+    scene_until(&s, http_connections(s.h) == 0);
+}
+
+static int64_t ahead_us;
+static int64_t (*clock_behind)(void);
+static int64_t clock_ahead(void)
+{
+    return clock_behind() + ahead_us;
+}
+
+/* Otherwise whoever holds all connections, and says nothing, keeps everyone else out. */
+static void who_is_idle_gives_way(void **state)
+{
+    (void)state;
+    enum { MOST = 4 };
+    s.settings.connections_max = MOST;
+    scene_start(&s);
+    clock_behind = hf_seam.boot_us;
+    hf_seam.boot_us = clock_ahead;
+    client busy = dial(&s), idle[MOST - 1];
+    say(&busy, "GET /park HTTP/1.1\r\n" HOST "\r\n");
     scene_until(&s, s.parked_count == 1);
-    hang_up(&more), hang_up(&clients[0]), hang_up(&clients[1]);
+    for (int i = 0; i < MOST - 1; i++) {
+        idle[i] = dial(&s);
+        scene_until(&s, http_connections(s.h) == (size_t)i + 2);
+    }
+    ahead_us += 10000000;
+    for (int i = 0; i < MOST - 1; i++) {
+        client c = dial(&s);
+        say(&c, "GET /park HTTP/1.1\r\n" HOST "\r\n");
+        scene_until(&s, s.parked_count == (size_t)i + 2);
+        expect_closed(&idle[i]);
+        hang_up(&idle[i]);
+        idle[i] = c;
+    }
+    expect_int(scene_counted(&s, "gave_way"), MOST - 1);
+    client late = dial(&s); /* all are at work */
+    expect_answer(&late, 503, NULL);
+    hf_seam.boot_us = clock_behind;
+    hang_up(&late), hang_up(&busy);
+    for (int i = 0; i < MOST - 1; i++)
+        hang_up(&idle[i]);
 }
 
 static int64_t cpu_us(void)
@@ -383,7 +578,11 @@ int main(void)
         TEST(lingering_has_an_end),
         TEST(timeouts_must_be_positive),
         TEST(too_many_connections_are_told_so),
-        TEST(too_much_of_requests_is_told_so),
+        TEST(bodies_are_within_a_limit_and_a_share_of_each_address),
+        TEST(the_share_behind_a_proxy_is_the_clients),
+        TEST(whom_is_not_known_may_send_little),
+        TEST(one_address_may_not_have_all_connections),
+        TEST(who_is_idle_gives_way),
         TEST(a_server_without_files_waits),
         TEST(forwarded_headers_of_strangers_do_not_count),
         TEST(forwarded_headers_of_trusted_proxies_count),

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/test_store.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -243,6 +244,95 @@ static void keys_are_not_changed_for_ever(void **state)
             listen_to(&c), scene_turn(&s);
     expect_closed(&c);
     hang_up(&c);
+    SSL_CTX_free(context);
+}
+
+static void want_many_files(void)
+{
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Has the server said something to it? */
+static bool is_spoken_to(const client *c)
+{
+    char byte;
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+/* One address with many handshakes does not keep another one waiting; nor do those that it does
+ * not go on with. Whoever has hung up is spared theirs. */
+static void addresses_take_turns_with_handshakes(void **state)
+{
+    (void)state;
+    enum { CROWD = 1000, GONE = 100 };
+    want_many_files();
+    make_certificate_of(EVP_RSA_gen(2048), -3600, 86400, scratch_folder(), "slow");
+    char files[2][4200];
+    snprintf(files[0], sizeof files[0], "%s/slow.crt", scratch_folder());
+    snprintf(files[1], sizeof files[1], "%s/slow.key", scratch_folder());
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){files[0], files[1]});
+    SSL_CTX *context = client_context(TLS1_3_VERSION);
+    client gone[GONE];
+    for (int i = 0; i < GONE; i++) {
+        gone[i] = dial_hello_from(&s, context, "127.0.0.2");
+        shutdown(gone[i].fd, SHUT_WR);
+    }
+    scene_until(&s, scene_counted(&s, "connections") == GONE && http_connections(s.h) == 0);
+    for (int i = 0; i < GONE; i++) {
+        expect_true(!is_spoken_to(&gone[i]));
+        hang_up(&gone[i]);
+    }
+    client *crowd = calloc(CROWD, sizeof *crowd);
+    for (int i = 0; i < CROWD; i++)
+        crowd[i] = dial_hello_from(&s, context, "127.0.0.2");
+    client honest = dial_hello_from(&s, context, "127.0.0.3");
+    expect_true(shake_hands(&honest));
+    say(&honest, ECHO);
+    expect_answer(&honest, 200, NULL);
+    int before = 0;
+    for (int i = 0; i < CROWD; i++)
+        before += is_spoken_to(&crowd[i]);
+    printf("# %d of %d were served before\n", before, CROWD);
+    expect_true(before < CROWD / 2);
+    scene_until(&s, is_spoken_to(&crowd[CROWD - 1]));
+    expect_true(shake_hands(&crowd[CROWD - 1]));
+    for (int i = 0; i < CROWD; i++)
+        hang_up(&crowd[i]);
+    hang_up(&honest);
+    free(crowd);
+    scene_until(&s, http_connections(s.h) == 0);
+    SSL_CTX_free(context);
+}
+
+/* Their memory is bounded: of an address that has many, the oldest give way. */
+static void handshakes_that_do_not_go_on_give_way(void **state)
+{
+    (void)state;
+    enum { CROWD = 1500, MOST = 1024 };
+    want_many_files();
+    make_certificates();
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    SSL_CTX *context = client_context(TLS1_3_VERSION);
+    client honest = dial_hello_from(&s, context, "127.0.0.3");
+    scene_until(&s, is_spoken_to(&honest));
+    client *crowd = calloc(CROWD, sizeof *crowd);
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = dial_hello_from(&s, context, "127.0.0.2");
+        scene_until(&s, is_spoken_to(&crowd[i]));
+        expect_true(http_connections(s.h) <= MOST + 1);
+    }
+    expect_int(scene_counted(&s, "timeout_handshake"), CROWD + 1 - MOST);
+    expect_true(shake_hands(&honest) && shake_hands(&crowd[CROWD - 1]));
+    say(&honest, ECHO);
+    expect_answer(&honest, 200, NULL);
+    hang_up(&honest);
+    for (int i = 0; i < CROWD; i++)
+        hang_up(&crowd[i]);
+    free(crowd);
+    scene_until(&s, http_connections(s.h) == 0);
     SSL_CTX_free(context);
 }
 
@@ -494,6 +584,8 @@ int main(void)
         TEST(only_good_suites_are_taken),
         TEST(only_quick_groups_are_taken),
         TEST(keys_are_not_changed_for_ever),
+        TEST(addresses_take_turns_with_handshakes),
+        TEST(handshakes_that_do_not_go_on_give_way),
         TEST(questionable_files_are_told),
         TEST(a_large_body_comes_by_tls),
         TEST(a_parked_client_by_tls_may_leave),

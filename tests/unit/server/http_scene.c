@@ -260,7 +260,7 @@ static int dial_unix(const char *path)
     return fd;
 }
 
-static int dial_tcp(const char *name)
+static int dial_tcp(const char *name, const char *from)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
@@ -275,6 +275,10 @@ static int dial_tcp(const char *name)
                      : inet_pton(AF_INET, host, &v4.sin_addr),
                1);
     int yes = 1, fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in own = {.sin_family = AF_INET};
+    if (from != NULL)
+        expect_true(inet_pton(AF_INET, from, &own.sin_addr) == 1 &&
+                    bind(fd, (struct sockaddr *)&own, sizeof own) == 0);
     expect_int(is_v6 ? connect(fd, (struct sockaddr *)&v6, sizeof v6)
                      : connect(fd, (struct sockaddr *)&v4, sizeof v4),
                0);
@@ -284,7 +288,13 @@ static int dial_tcp(const char *name)
 
 client dial_name(scene *s, const char *name)
 {
-    return client_of(s, strncmp(name, "unix:", 5) == 0 ? dial_unix(name + 5) : dial_tcp(name));
+    bool local = strncmp(name, "unix:", 5) == 0;
+    return client_of(s, local ? dial_unix(name + 5) : dial_tcp(name, NULL));
+}
+
+client dial_from(scene *s, const char *from)
+{
+    return client_of(s, dial_tcp(s->name, from));
 }
 
 client dial(scene *s)
@@ -294,7 +304,12 @@ client dial(scene *s)
 
 client dial_hello(scene *s, SSL_CTX *context)
 {
-    client c = dial(s);
+    return dial_hello_from(s, context, NULL);
+}
+
+client dial_hello_from(scene *s, SSL_CTX *context, const char *from)
+{
+    client c = dial_from(s, from);
     c.tls = SSL_new(context);
     SSL_set_fd(c.tls, c.fd);
     SSL_set_connect_state(c.tls);

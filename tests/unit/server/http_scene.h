@@ -85,10 +85,13 @@ typedef struct client {
 /* Connects to s->name, or to that name. */
 client dial(scene *s);
 client dial_name(scene *s, const char *name);
+/* To s->name from an address of this machine's own: 127.0.0.2. */
+client dial_from(scene *s, const char *from);
 /* By TLS, after the handshake. False: it failed. */
 bool dial_tls(scene *s, struct ssl_ctx_st *context, client *out);
 /* The same in two steps: the first word of the handshake, and the rest. */
 client dial_hello(scene *s, struct ssl_ctx_st *context);
+client dial_hello_from(scene *s, struct ssl_ctx_st *context, const char *from);
 bool shake_hands(client *c);
 void hang_up(client *c);
 void hang_up_hard(client *c); /* by a reset */
