@@ -28,7 +28,10 @@ typedef struct hf_grade {
 
 /* Opens the store a URL names (memory:, sqlite:PATH ...), creating its tables where that is safe.
  * HF_INVALID: the URL is not understood. HF_UNAVAILABLE: it can't be used; the sentence says why.
- * */
+ *
+ * The library sets no signal handlers. In a program with a limit on the size of files
+ * (RLIMIT_FSIZE) ignore SIGXFSZ: a SQLite store that reaches the limit is then full, as on a full
+ * disk; otherwise the signal ends the program. */
 HF_API HF_MUST_USE hf_status hf_store_open(const char *url, hf_store **out, hf_error *err);
 
 /* The same, but creates neither a SQLite file nor tables in it. HF_NOT_FOUND: there is no store. */

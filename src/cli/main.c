@@ -172,6 +172,7 @@ int main(int argc, char **argv)
         /* names are UTF-8 whatever the user's language; table.c wants to know how wide they are */
         "C.UTF-8");
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away shows as a failed write */
+    signal(SIGXFSZ, SIG_IGN); /* so does a file that reached its limit: like a full disk */
     argv += argc > 0;
     argc -= argc > 0;
     char **words = cli_hide(argc, argv);

@@ -213,6 +213,7 @@ static hf_status run_acquire(run_job *job, hf_error *err)
 static void run_become(const run_job *job, pid_t parent, int told)
 {
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     sigprocmask(SIG_SETMASK, &job->before, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)

@@ -133,8 +133,9 @@ static hf_status sqlite_fail(sqlite_db *db, hf_error *err)
     db->base.failure = failure_of(code);
     db->failed_io = (code & 0xff) == SQLITE_IOERR;
     db->failed_sync = code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
-    db->failed_full = (code & 0xff) == SQLITE_FULL ||
-                      (db->failed_io && !db->failed_sync && (reason == ENOSPC || reason == EDQUOT));
+    bool no_room = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
+    db->failed_full =
+        (code & 0xff) == SQLITE_FULL || (db->failed_io && !db->failed_sync && no_room);
     return sqlite_say(db, db->failed_full ? SQLITE_FULL : code, err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/seams.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -33,6 +34,13 @@ static gatherer *sqlite_log_of(sqlite3_file *file)
     return (gatherer *)file->pMethods;
 }
 
+/* A quota or a limit of the process is a full disk, too; SQLite knows only ENOSPC. */
+static int sqlite_log_put(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
+{
+    int code = sqlite_log_of(file)->below->xWrite(file, bytes, size, at);
+    return code == SQLITE_IOERR_WRITE && (errno == EDQUOT || errno == EFBIG) ? SQLITE_FULL : code;
+}
+
 /* G5. If the disk is full, that is for the next write to find out. */
 static void sqlite_log_go_ahead(sqlite3_file *file, sqlite3_int64 to)
 {
@@ -53,7 +61,7 @@ static int write_gathered(sqlite3_file *file)
     g->size = 0;
     if (size == 0)
         return SQLITE_OK;
-    int code = g->below->xWrite(file, g->bytes, size, g->at);
+    int code = sqlite_log_put(file, g->bytes, size, g->at);
     if (code == SQLITE_OK)
         sqlite_log_go_ahead(file, g->at + size);
     return code;
@@ -67,7 +75,7 @@ static int write_log(sqlite3_file *file, const void *bytes, int size, sqlite3_in
     if (code != SQLITE_OK)
         return code;
     if (!g->on || size > ROOM)
-        return g->below->xWrite(file, bytes, size, at);
+        return sqlite_log_put(file, bytes, size, at);
     if (!follows)
         g->at = at;
     memcpy(g->bytes + g->size, bytes, (size_t)size);

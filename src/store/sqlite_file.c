@@ -112,7 +112,7 @@ static void sqlite_file_reserve_path(const char *path, char *out, size_t size)
 
 static bool sqlite_file_for_want_of_room(int reason)
 {
-    return reason == ENOSPC || reason == EDQUOT;
+    return reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
 }
 
 /* Makes the file `want` bytes long, and leaves it `has` bytes long, or not at all, when there is no

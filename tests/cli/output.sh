@@ -70,6 +70,28 @@ check "and one table with one heading" test "$(grep -c ^RESOURCE "$scratch/out")
 run release --all
 expect "release --all of many" 0 'Released 1201 locks.'
 
+# A limit on the size of files, as on a full disk
+
+if ! served; then
+    mine=$HOLDFAST_STORE
+    export HOLDFAST_STORE=sqlite:$scratch/small.db
+    run session open --user alice
+    for batch in 1 2 3 4 5 6; do
+        # shellcheck disable=SC2046
+        (ulimit -f 512 && exec "$HOLDFAST" acquire $(seq -f "small/$batch-%.0f" 300)) >"$scratch/out" 2>"$scratch/err"
+        code=$? out='' err=$(cat "$scratch/err")
+        [[ $code == 0 ]] || break
+    done
+    expect "a limit on files is like a full disk, and ends nobody" 6 '*The disk is full: *Releasing and beating still work.'
+    (ulimit -f 512 && exec "$HOLDFAST" release --all) >"$scratch/out" 2>"$scratch/err"
+    code=$? out=$(cat "$scratch/out") err=$(cat "$scratch/err")
+    expect "releasing works there" 0 'Released [0-9]* locks.'
+    (ulimit -f 1 && "$HOLDFAST" help >"$scratch/listing") 2>"$scratch/err"
+    code=$? out='' err=$(cat "$scratch/err")
+    expect "so is an answer that is cut off told" 1 '*could not be written: File too large.'
+    export HOLDFAST_STORE=$mine
+fi
+
 # Following
 
 follow() { # FILE ARGUMENT...: in the background, until it has seen its events; its trace goes into a file of its own
