@@ -116,12 +116,17 @@ static bool sqlite_file_for_want_of_room(int reason)
 }
 
 /* Makes the file `want` bytes long, and leaves it `has` bytes long, or not at all, when there is no
- * room for that. */
+ * room for that. Where others may write to the folder, a link to someone's file may be there. */
 static int sqlite_file_lay_in(const char *reserve, off_t has, off_t want)
 {
-    int file = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    struct stat info;
+    int file = open(reserve, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (file < 0)
         return errno;
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 1) {
+        close(file);
+        return EEXIST;
+    }
     int reason = posix_fallocate(file, 0, want);
     if (reason != 0 && (has < SQLITE_RESERVE_LEAST || ftruncate(file, has) != 0))
         unlink(reserve);
@@ -134,7 +139,7 @@ int64_t sqlite_reserve(const char *path, int64_t want)
     char reserve[PATH_MAX + 16];
     struct stat info;
     sqlite_file_reserve_path(path, reserve, sizeof reserve);
-    off_t has = stat(reserve, &info) == 0 ? info.st_size : 0;
+    off_t has = lstat(reserve, &info) == 0 && S_ISREG(info.st_mode) ? info.st_size : 0;
     if (has >= want)
         return has;
     int reason = sqlite_file_lay_in(reserve, has, want);

@@ -292,4 +292,19 @@ run backup "$scratch/of-first" --store "trace+sqlite:$scratch/first.db"
 expect "a store that is there is backed up, however little is in it" 0 '*Backed *'
 check "with its tables" test "$(tables "$scratch/of-first")" = "$before"
 
+# What others have put where the reserve belongs
+
+for kind in link name pipe; do
+    echo precious >"$scratch/target"
+    case $kind in
+        link) ln -s target "$scratch/$kind.db-reserve" ;;
+        name) ln "$scratch/target" "$scratch/$kind.db-reserve" ;;
+        pipe) mkfifo "$scratch/$kind.db-reserve" ;;
+    esac
+    HOLDFAST_STORE=sqlite:$scratch/$kind.db run session open --user alice
+    expect "a $kind in the place of the reserve is no hindrance" 0
+    check "and nobody's file grows" test "$(stat -c %s "$scratch/target")" = 9
+    rm -f "$scratch/target"
+done
+
 finish
