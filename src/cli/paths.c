@@ -3,6 +3,7 @@
 #include "cli/paths.h"
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/redact.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct {
@@ -62,23 +62,14 @@ static hf_status name_folder(cli_folder folder, char out[PATH_MAX], hf_error *er
     return HF_OK;
 }
 
-/* Makes the folder and those above it. */
 static hf_status make_folder(const char *path, hf_error *err)
 {
-    char part[PATH_MAX];
-    struct stat there;
-    snprintf(part, sizeof part, "%s", path);
-    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(part, 0700);
-        *slash = '/';
-    }
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return hf_fail(err, HF_UNAVAILABLE, "The folder %s could not be created: %s.", path,
-                       strerror(errno));
-    if (stat(path, &there) != 0 || !S_ISDIR(there.st_mode))
+    int why = hf_folder_make(path);
+    if (why == ENOTDIR)
         return hf_fail(err, HF_UNAVAILABLE, "%s is not a folder; move it away.", path);
-    return HF_OK;
+    return why == 0 ? HF_OK
+                    : hf_fail(err, HF_UNAVAILABLE, "The folder %s could not be created: %s.", path,
+                              strerror(why));
 }
 
 hf_status cli_folder_path(cli_folder folder, bool make, char out[PATH_MAX], hf_error *err)

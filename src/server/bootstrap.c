@@ -5,6 +5,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/seams.h"
 #include "base/text.h"
 
@@ -22,22 +23,13 @@
 
 hf_status bootstrap_folder(const char *data, hf_error *err)
 {
-    char part[PATH_MAX];
-    struct stat there;
-    if (snprintf(part, sizeof part, "%s", data) >= (int)sizeof part)
-        return hf_fail(err, HF_UNAVAILABLE, "The data directory has too long a name.");
-    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(part, 0700);
-        *slash = '/';
-    }
-    if (mkdir(data, 0700) != 0 && errno != EEXIST)
-        return hf_fail(err, HF_UNAVAILABLE, "The data directory %s could not be made: %s.", data,
-                       strerror(errno));
-    if (stat(data, &there) != 0 || !S_ISDIR(there.st_mode))
+    int why = hf_folder_make(data);
+    if (why == ENOTDIR)
         return hf_fail(err, HF_UNAVAILABLE, "%s is in the way: it should be the data directory.",
                        data);
-    return HF_OK;
+    return why == 0 ? HF_OK
+                    : hf_fail(err, HF_UNAVAILABLE, "The data directory %s could not be made: %s.",
+                              data, strerror(why));
 }
 
 /* ---- the file ---- */

@@ -292,6 +292,15 @@ run backup "$scratch/of-first" --store "trace+sqlite:$scratch/first.db"
 expect "a store that is there is backed up, however little is in it" 0 '*Backed *'
 check "with its tables" test "$(tables "$scratch/of-first")" = "$before"
 
+# Where it can't make folders: the first reason, of which the others follow
+
+HOLDFAST_STORE='' HOLDFAST_DATA=/sys/holdfast/a/b/c run list
+expect "a folder that can't be made: why" 6 '*The folder /sys/holdfast/a/b/c could not be created: *'
+check "it is not that one of those above it is missing" eval '[[ $err != *"No such file"* ]]'
+HOLDFAST_DATA=/sys/holdfast/a/b/c run serve --listen "unix:$scratch/s" --store "sqlite:$scratch/s.db"
+expect "nor with a server" 6 '*/sys/holdfast/a/b/c could not be made: *'
+check "the same reason" eval '[[ $err != *"No such file"* ]]'
+
 # What others have put where the reserve belongs
 
 for kind in link name pipe; do

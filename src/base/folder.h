@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* Making a folder. */
+#ifndef HF_BASE_FOLDER_H
+#define HF_BASE_FOLDER_H
+
+/* Makes the folder and those above it, with mode 0700, where they are missing. 0, or the errno that
+ * says why there is none: ENOTDIR if something else is in its place. */
+int hf_folder_make(const char *path);
+
+#endif
