@@ -231,6 +231,15 @@ static hf_status run_start(run_job *job, pid_t *out, hf_error *err)
     char fence[24];
     pid_t parent = getpid();
     snprintf(fence, sizeof fence, "%lld", (long long)job->fence);
+    if (job->session != NULL) {
+        char login[CLI_SESSION_SIZE];
+        const hf_credentials *own = hf_session_credentials(job->session);
+        snprintf(login, sizeof login, "%s.%s", own->id, own->key);
+        int failed = setenv("HOLDFAST_SESSION", login, 1);
+        explicit_bzero(login, sizeof login);
+        if (failed)
+            return hf_fail_memory(err);
+    }
     if (job->fence != 0 ? setenv("HOLDFAST_FENCE", fence, 1) : unsetenv("HOLDFAST_FENCE"))
         return hf_fail_memory(err);
     if (pipe2(told, O_CLOEXEC) != 0)
@@ -401,7 +410,8 @@ const cli_verb cli_run = {
     .about = "Exits with the command's code (128 plus the signal that ended it), 3 if someone else "
              "holds the key, 8 if the lease was lost; the command is then ended. Signals are "
              "passed on. HOLDFAST_FENCE in the command's environment is a number that grows with "
-             "every grant, if the store has one. If 'run' is killed, the command is killed too, "
+             "every grant, if the store has one; with --lock HOLDFAST_SESSION is the session, so "
+             "that the command can check the lock and save. If 'run' is killed, the command is killed too, "
              "but not processes that it started.",
     .options = run_options,
     .run = run_run,

@@ -86,6 +86,9 @@ expect "what is lost ends the command" 8 '*was lost (forced), by *The command wa
 
 run run --lock policy/7 --purpose night -- "$HOLDFAST" who policy/7
 expect "--lock takes an offline lock, with its purpose" 0 '*policy/7*night*'
+# shellcheck disable=SC2016 # for the shell that is run
+run run --lock policy/7 -- sh -c '"$HOLDFAST" save policy/7 --fence "$HOLDFAST_FENCE" && "$HOLDFAST" holds policy/7'
+expect "its session is the command's, which can save by it" 0 'Saved policy/7: version 1*policy/7*'
 run who policy/7
 expect "for as long as the command runs" 0 'policy/7 is free.'
 hold --lock policy/7
