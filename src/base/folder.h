@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making a folder. */
+/* Making a folder, with those above it. */
 #ifndef HF_BASE_FOLDER_H
 #define HF_BASE_FOLDER_H
 

@@ -94,6 +94,8 @@ hf_status cli_store_url(const cli_call *call, char room[CLI_URL_SIZE], const cha
     char standard[CLI_URL_SIZE];
     const char *file = cli_value(&call->arguments, "token-file");
     hf_status status = store_url(call, file == NULL ? room : standard, out, err);
+    if (status == HF_OK && file == NULL)
+        cli_warn_plain(*out);
     if (status != HF_OK || file == NULL)
         return status;
     status = cli_url_with_token(*out, file, room, err);
@@ -141,6 +143,23 @@ hf_status cli_session_remembered(cli_call *call, hf_error *err)
                    call->store);
 }
 
+static hf_status call_read_session(cli_call *call, const char *given, hf_error *err)
+{
+    hf_error flaw = {0};
+    hf_status status = hf_credentials_parse(given, &call->credentials, &flaw);
+    if (status == HF_OK)
+        return HF_OK;
+    switch (call->origin) {
+    case CLI_FROM_OPTION:
+        return hf_fail(err, status, "--session holds no session: %s", flaw.message);
+    case CLI_FROM_ENVIRONMENT:
+        return hf_fail(err, status, "HOLDFAST_SESSION holds no session: %s", flaw.message);
+    default:
+        return hf_fail(err, status, "What is remembered for %s is no session: %s", call->store,
+                       flaw.message);
+    }
+}
+
 hf_status cli_session(cli_call *call, hf_error *err)
 {
     const char *option = cli_value(&call->arguments, "session");
@@ -158,7 +177,7 @@ hf_status cli_session(cli_call *call, hf_error *err)
         given = call->session;
     }
     if (status == HF_OK)
-        status = hf_credentials_parse(given, &call->credentials, err);
+        status = call_read_session(call, given, err);
     if (status != HF_OK) {
         call->origin = CLI_NO_SESSION;
         return status;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/redact.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -127,6 +128,32 @@ bool cli_is_server(const char *url)
 {
     url = without_trace(url);
     return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}
+
+/* By the URL's word: which address a name has is for whoever connects to find out. */
+static bool paths_names_this_machine(const char *host)
+{
+    size_t size = host[0] == '[' ? strcspn(host, "]") : strcspn(host, ":/?");
+    return (size == 9 && strncasecmp(host, "localhost", size) == 0) ||
+           (size == 4 && strncmp(host, "[::1", size) == 0) ||
+           (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == size);
+}
+
+void cli_warn_plain(const char *url)
+{
+    static const char scheme[] = "http://";
+    const char *token = getenv("HOLDFAST_TOKEN");
+    url = without_trace(url);
+    if (token == NULL || token[0] == '\0' || strncmp(url, scheme, sizeof scheme - 1) != 0)
+        return;
+    const char *host = url + sizeof scheme - 1, *query = strchr(host, '?');
+    if (paths_names_this_machine(host) || strchr(host, '@') != NULL ||
+        (query != NULL &&
+         (strstr(query, "token_file=") != NULL || strstr(query, "socket=") != NULL)))
+        return;
+    cli_say("Warning: HOLDFAST_TOKEN is sent to %.*s unencrypted, and may be read on the way; use "
+            "https://, or name the token of this server with --token-file.",
+            (int)strcspn(host, "/?"), host);
 }
 
 hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE],

@@ -23,6 +23,9 @@ hf_status cli_default_store(char out[CLI_URL_SIZE], hf_error *err);
 /* Is it a server's? */
 bool cli_is_server(const char *url);
 
+/* Warns that HOLDFAST_TOKEN is about to go to another machine in plain text, if it is. */
+void cli_warn_plain(const char *url);
+
 /* The URL of a server with token_file=FILE in it. HF_INVALID: it is another store's. */
 hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE],
                              hf_error *err);

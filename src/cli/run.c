@@ -411,8 +411,8 @@ const cli_verb cli_run = {
              "holds the key, 8 if the lease was lost; the command is then ended. Signals are "
              "passed on. HOLDFAST_FENCE in the command's environment is a number that grows with "
              "every grant, if the store has one; with --lock HOLDFAST_SESSION is the session, so "
-             "that the command can check the lock and save. If 'run' is killed, the command is killed too, "
-             "but not processes that it started.",
+             "that the command can check the lock and save. If 'run' is killed, the command is "
+             "killed too, but not processes that it started.",
     .options = run_options,
     .run = run_run,
 };

@@ -93,6 +93,7 @@ static hf_status serve_run(cli_call *call, hf_error *err)
     if (status != HF_OK)
         return status;
     cli_store_name(s->store, call->store);
+    cli_warn_plain(s->store);
     (void)hf_sqlite_uncounted(); /* it would be a little slower, and no worse */
     if (cli_has(&call->arguments, "print-config"))
         status = print_settings(s, call->json, err);

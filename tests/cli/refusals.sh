@@ -316,4 +316,19 @@ for kind in link name pipe; do
     rm -f "$scratch/target"
 done
 
+# A token on its way
+
+for url in http://0.0.0.0:1 trace+http://0.0.0.0:1/ 'http://0.0.0.0:1?timeout=1s'; do
+    HOLDFAST_TOKEN=5ca1ab1e run list --store "$url"
+    expect "HOLDFAST_TOKEN by plain http: $url" 6 'holdfast: Warning: HOLDFAST_TOKEN is sent to 0.0.0.0:1 unencrypted, *'
+    check "once" test "$(grep -c Warning "$scratch/err")" = 1
+done
+for url in http://127.0.0.1:1 http://localhost:1 'http://[::1]:1' https://0.0.0.0:1 "http://x?socket=$scratch/none"; do
+    HOLDFAST_TOKEN=5ca1ab1e run list --store "$url"
+    expect "not $url" 6 '*'
+    check "nothing is said" eval '[[ $err != *Warning* ]]'
+done
+HOLDFAST_TOKEN='' run list --store http://0.0.0.0:1
+check "nor without one" eval '[[ $err != *Warning* ]]'
+
 finish

@@ -41,7 +41,9 @@ expect_json "--session comes before both" 0 "d['locks'][0]['session'] == '${alic
 HOLDFAST_SESSION='' run acquire doc/4 --json
 expect_json "an empty HOLDFAST_SESSION counts as none" 0 "d['locks'][0]['session'] == '${alice%%.*}'"
 HOLDFAST_SESSION=nonsense run acquire doc/5
-expect "a malformed HOLDFAST_SESSION is not passed over" 2
+expect "a malformed HOLDFAST_SESSION is not passed over, and it is named" 2 'holdfast: HOLDFAST_SESSION holds no session: *'
+run acquire doc/5 --session nonsense
+expect "so is a malformed --session" 2 'holdfast: --session holds no session: *'
 
 # Replacing
 
