@@ -63,7 +63,8 @@ END//
 
 -- Refuses with a sentence, cut to the 128 characters there is room for. Drivers for Python tell
 -- errors apart by number alone: 1216 and 1217 are among those that they take for a violated
--- constraint, 1264 for bad data, 1205 for one that is worth another try.
+-- constraint, 1264 for bad data, 1205 for one that is worth another try, 1213 too, after which
+-- the server has rolled back.
 CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_refuse(
     IN number INT, IN sentence TEXT CHARACTER SET utf8mb4)
     NO SQL SQL SECURITY INVOKER COMMENT 'holdfast {digest}'
@@ -73,6 +74,7 @@ BEGIN
         WHEN 1216 THEN SIGNAL SQLSTATE '23H01' SET MESSAGE_TEXT = sentence, MYSQL_ERRNO = 1216;
         WHEN 1217 THEN SIGNAL SQLSTATE '23H02' SET MESSAGE_TEXT = sentence, MYSQL_ERRNO = 1217;
         WHEN 1205 THEN SIGNAL SQLSTATE '40001' SET MESSAGE_TEXT = sentence, MYSQL_ERRNO = 1205;
+        WHEN 1213 THEN SIGNAL SQLSTATE '40001' SET MESSAGE_TEXT = sentence, MYSQL_ERRNO = 1213;
         ELSE SIGNAL SQLSTATE '22023' SET MESSAGE_TEXT = sentence, MYSQL_ERRNO = 1264;
     END CASE;
 END//
@@ -198,6 +200,9 @@ BEGIN
           FROM {ns}_lock l LEFT JOIN {ns}_session s ON s.id = l.session
          WHERE l.type = the_type AND l.id = the_id ORDER BY l.fence;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = TRUE;
+    -- MariaDB with innodb_snapshot_isolation (the default from 11.6.2 on) has rolled back then.
+    DECLARE EXIT HANDLER FOR 1020 CALL {ns}_refuse(1213, CONCAT('The transaction began before the ',
+        'last change of ', resource, '; run it again.'));
 
     CALL {ns}_check_names(type, id);
     IF version < 0 THEN
@@ -407,6 +412,9 @@ BEGIN
     DECLARE now_us, my_fence, my_ends_us, my_ended_us, my_expires_us, since_us, until_us,
         holders BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- MariaDB with innodb_snapshot_isolation (the default from 11.6.2 on) has rolled back then.
+    DECLARE EXIT HANDLER FOR 1020 CALL {ns}_refuse(1213, CONCAT('The transaction began before the ',
+        'last change of ', resource, '; run it again.'));
 
     CALL {ns}_check_names(type, id);
     DROP TEMPORARY TABLE IF EXISTS {ns}_resource, {ns}_session, {ns}_lock;
@@ -499,6 +507,9 @@ BEGIN
     DECLARE now_us, at_version, at_saved_us, at_gone BIGINT;
     DECLARE at_saved_name TEXT CHARACTER SET utf8mb4;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- MariaDB with innodb_snapshot_isolation (the default from 11.6.2 on) has rolled back then.
+    DECLARE EXIT HANDLER FOR 1020 CALL {ns}_refuse(1213, CONCAT('The transaction began before the ',
+        'last change of ', type, '/', id, '; run it again.'));
 
     CALL {ns}_check_names(type, id);
     IF version <= 0 THEN

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""MariaDB and MySQL: what an account sets or makes in its own session deceives neither procedures nor guards: its clock, temporary tables
-by the names of holdfast's, its time zone, its snapshot. docs/sql.md, docs/guards.md."""
+"""MariaDB and MySQL: what an account sets or makes in its own session deceives neither procedures nor guards, and keeps nobody else from
+anything: its clock, its time zone, temporary tables by the names of holdfast's, its snapshot, locking reads. docs/sql.md, docs/guards.md."""
 import contextlib
 import time
 import urllib.parse
@@ -39,9 +39,9 @@ class App:
         told = self(sql, *values)
         return isinstance(told, tuple) and told[0] in numbers, told
 
-    def save(self, db, id, version, user="app"):
+    def save(self, db, id, version, type):
         """The fence, or a refusal."""
-        return self(f"CALL {db.ns}save('policy', %s, %s, %s, NULL, NULL, @f)", id, version, user) or self("SELECT @f")
+        return self(f"CALL {db.ns}save(%s, %s, %s, 'app', NULL, NULL, @f)", type, id, version) or self("SELECT @f")
 
 
 @contextlib.contextmanager
@@ -191,6 +191,66 @@ def temporary(db):
     db.run("session", "close", store=True)
 
 
+def snapshots(db):
+    """MariaDB with innodb_snapshot_isolation: who saves what was saved since the snapshot is told to run the transaction again."""
+    with an_app(db) as app, an_app(db) as other:
+        if app("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'") is None:
+            return
+        app("SET innodb_snapshot_isolation = 1")
+        for version, (what, call) in enumerate((("save", "save('memo', 's', 1, 'app', NULL, NULL, @f)"), ("expect", "expect('memo', 's', 1)"),
+                                                ("check", "check('memo', 's', 'x', 1)"))):
+            other.save(db, "s", version or None, type="memo")
+            app("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            app("START TRANSACTION")
+            app(f"SELECT COUNT(*) FROM {db.ns}versions")
+            told = other.save(db, "s", version + 1, type="memo")
+            assert isinstance(told, int), told
+            good, told = app.refused(f"CALL {db.ns}{call}", numbers=(1213,))
+            check(f"{db.kind}, innodb_snapshot_isolation: {what} is to be run again, and the sentence says so",
+                  good and told[1] == "The transaction began before the last change of memo/s; run it again.", told)
+            check(f"{db.kind}, innodb_snapshot_isolation: ... the server has rolled back", app("SELECT @@in_transaction") == 0)
+
+
+def readers(db):
+    """A report that locks what it reads keeps nobody from anything; SERIALIZABLE, where every read locks, can't be helped."""
+    db.json("session", "open", "--user", "bob", "--name", "Bob Smith", store=True)
+    db.json("acquire", "policy/1", store=True)
+    with an_app(db) as app, an_app(db) as other:
+        other.save(db, "read", None, type="memo")
+        for level in ("READ COMMITTED", "REPEATABLE READ"):
+            for lock in ("LOCK IN SHARE MODE", "FOR UPDATE"):
+                app(f"SET TRANSACTION ISOLATION LEVEL {level}")
+                app("START TRANSACTION")
+                for view in ("locks", "versions"):
+                    told = app(f"SELECT COUNT(*) FROM {db.ns}{view} {lock}")
+                    check(f"{db.kind}, {level}: {view} can be read {lock}, or it is refused",
+                          isinstance(told, int) or told[0] in (1142, 1143), told)
+                db.run("session", "beat", store=True)
+                beaten = db.code, db.out
+                db.run("acquire", "policy/1", store=True)
+                check(f"{db.kind}, {level}: ... beats and acquires go on", beaten[0] == 0 and db.code == 0, (beaten, db.out))
+                app("ROLLBACK")
+    db.run("session", "close", store=True)
+
+
+def premises(db):
+    """Two transactions rely at once on a record's absence, if it was there once; check refuses names that no store takes."""
+    with an_app(db, "SET innodb_lock_wait_timeout = 1") as one, an_app(db, "SET innodb_lock_wait_timeout = 1") as two:
+        one.save(db, "gone", None, type="memo")
+        one(f"CALL {db.ns}remove('memo', 'gone', 1, 'app', NULL, NULL, @f)")
+        for app in (one, two):
+            app("START TRANSACTION")
+        told = [app(f"CALL {db.ns}expect('memo', 'gone', NULL)") for app in (one, two)]
+        check(f"{db.kind}: two transactions rely on the same absence", told == [None, None], told)
+        with an_app(db, "SET innodb_lock_wait_timeout = 1") as third:
+            check(f"{db.kind}: ... and nobody makes it meanwhile", *third.refused(
+                f"CALL {db.ns}save('memo', 'gone', NULL, 'app', NULL, NULL, @f)", numbers=(1205,)))
+        for app in (one, two):
+            app("ROLLBACK")
+        for type, id in (("No Type", "1"), ("memo", ""), (None, "1"), ("memo", "a\nb")):
+            check(f"{db.kind}: check refuses a name like {type}/{id!r}", *one.refused(f"CALL {db.ns}check(%s, %s, 'x', 1)", type, id, numbers=(1264,)))
+
+
 for database in databases():
     install(database)
     try:
@@ -198,6 +258,9 @@ for database in databases():
         numbers(database)
         until(database)
         temporary(database)
+        snapshots(database)
+        readers(database)
+        premises(database)
     finally:
         for table in MINE:
             database.guard("remove", table)
