@@ -1,6 +1,9 @@
 -- The surface: what applications in any language use (docs/sql.md). It is made anew by every
 -- install.
 
+-- A locking read of a view locks no row of a table that stands in a subquery, and the planner merges these. Else an account that may only
+-- read could keep everyone from acquiring, and from a beat.
+
 -- The locks that are live now, as text, times in UTC. No key, no hash, no request id.
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW {ns}_locks AS
 SELECT CONVERT(l.type USING utf8mb4) COLLATE utf8mb4_bin AS type,
@@ -14,7 +17,7 @@ SELECT CONVERT(l.type USING utf8mb4) COLLATE utf8mb4_bin AS type,
        CONVERT(l.session USING utf8mb4) COLLATE utf8mb4_bin AS session,
        CONVERT(s.user USING utf8mb4) COLLATE utf8mb4_bin AS user,
        CONVERT(s.name USING utf8mb4) COLLATE utf8mb4_bin AS name
-  FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+  FROM (SELECT * FROM {ns}_lock) l JOIN (SELECT * FROM {ns}_session) s ON s.id = l.session
  WHERE s.ended_us IS NULL
    AND s.expires_us > UNIX_TIMESTAMP() * 1000000 + MICROSECOND(NOW(6))
    AND (l.ends_us IS NULL OR l.ends_us > UNIX_TIMESTAMP() * 1000000 + MICROSECOND(NOW(6)));
@@ -30,7 +33,7 @@ SELECT CONVERT(r.type USING utf8mb4) COLLATE utf8mb4_bin AS type,
        CONVERT(r.saved_session USING utf8mb4) COLLATE utf8mb4_bin AS session,
        CONVERT(r.saved_user USING utf8mb4) COLLATE utf8mb4_bin AS user,
        CONVERT(r.saved_name USING utf8mb4) COLLATE utf8mb4_bin AS name
-  FROM {ns}_resource r WHERE r.version > 0;
+  FROM (SELECT * FROM {ns}_resource) r WHERE r.version > 0;
 
 -- (Grants on a procedure go with it, unless MariaDB replaces it: 'holdfast install' takes care
 -- of that.)
