@@ -119,7 +119,9 @@ HF_API bool hf_lease_cancel(hf_leases *leases, const hf_lease *lease);
 HF_API bool hf_lease_is_held(const hf_lease *lease);
 
 /* A number that grows with every grant of the key. The storage that receives the result can compare
- * it and refuse a lower one. 0: this provider has none (docs/leases.md). */
+ * it and refuse a lower one. It is at least the server's time in microseconds, so it also grows
+ * over a restart, an emptied server or another one, as far as their clocks agree. When a clock is
+ * set back: docs/leases.md. 0: the lease has ended. */
 HF_API int64_t hf_lease_fence(const hf_lease *lease);
 
 /* Releases it. Any thread may call this. Harmless when it was closed before, has ended, or is zero;

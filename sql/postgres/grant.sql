@@ -2,7 +2,6 @@
 GRANT USAGE ON SCHEMA {ns} TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}.meta, {ns}.type, {ns}.session, {ns}.resource, {ns}.lock, {ns}.request, {ns}.lost,
     {ns}.event, {ns}.token, {ns}.save TO {role};
-GRANT USAGE ON SEQUENCE {ns}.lease_fence TO {role};
 GRANT SELECT ON {ns}.locks, {ns}.versions TO {role};
 GRANT EXECUTE ON FUNCTION {ns}."check"(text, text, text, bigint),
     {ns}.save(text, text, bigint, text, text, bigint),

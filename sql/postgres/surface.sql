@@ -1,9 +1,6 @@
 -- The surface: what applications in any language use (docs/sql.md). It is made anew by every
 -- install; grants on it stay.
 
--- The fences of leases, which have no rows.
-CREATE SEQUENCE IF NOT EXISTS {ns}.lease_fence;
-
 -- The locks that are live now. No key, no hash, no request id.
 CREATE OR REPLACE VIEW {ns}.locks AS
 SELECT l.type, l.id, l.mode, l.fence,

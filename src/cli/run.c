@@ -410,7 +410,7 @@ const cli_verb cli_run = {
     .about = "Exits with the command's code (128 plus the signal that ended it), 3 if someone else "
              "holds the key, 8 if the lease was lost; the command is then ended. Signals are "
              "passed on. HOLDFAST_FENCE in the command's environment is a number that grows with "
-             "every grant, if the store has one; with --lock HOLDFAST_SESSION is the session, so "
+             "every grant; with --lock HOLDFAST_SESSION is the session, so "
              "that the command can check the lock and save. If 'run' is killed, the command is "
              "killed too, but not processes that it started.",
     .options = run_options,

@@ -183,7 +183,9 @@ static hf_status lease_take(const lease_order *order, lease_key *key, lease_hold
 {
     hf_leases *leases = order->leases;
     if (leases->backend == NULL) {
-        hold->grant.fence = ++leases->fence;
+        int64_t now_us = hf_seam.wall_us(); /* so that it grows over a restart of the program */
+        leases->fence = leases->fence < now_us ? now_us : leases->fence + 1;
+        hold->grant.fence = leases->fence;
         hold->grant.asked_us = lease_now_us();
         key->busy = false;
         return HF_OK;

@@ -15,7 +15,7 @@ typedef struct hf_lease_backend hf_lease_backend;
 
 /* What the backend was given. It stays where it is until hf_lease_ops.give has returned. */
 struct hf_lease_grant {
-    int64_t fence;    /* 0: none */
+    int64_t fence;
     int64_t asked_us; /* boot_us just before it was asked for: from here max_hold counts */
     const char *key;  /* as long as the grant is the backend's */
     unsigned char digest[HF_DIGEST_SIZE]; /* SHA-256 of namespace, NUL, key */

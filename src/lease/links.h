@@ -49,7 +49,9 @@ typedef struct hf_link_dialect {
 
     /* A new connection; `first`: the first of all, which also looks whether the server will do. */
     hf_status (*ready)(hf_link *link, bool first, hf_error *err);
-    /* Tries all in one round trip; got[i]: it was granted, with its fence. */
+    /* Tries all in one round trip; got[i]: it was granted. Its fence is the server's time in
+     * microseconds, read after it was granted; `release` waits, for a second at most, until that
+     * time has passed, in case the clock was set back. */
     hf_status (*try)(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err);
     hf_status (*release)(hf_link *link, const hf_lease_grant *grant, hf_error *err);
     /* A round trip that shows that it lives, once a pulse while it holds something; may tell others
@@ -78,7 +80,6 @@ struct hf_links {
     size_t count; /* of the places below */
     size_t held, held_max;
     int64_t wakes_us; /* when the ear looks by itself */
-    bool fenced;
     hf_link grave; /* of the grants of links that have died */
     hf_link all[HF_LEASE_POOL_MAX];
 };

@@ -16,9 +16,13 @@
 #include <string.h>
 
 /* A client whose machine has vanished is ended by the server when it was silent for that long;
- * links that hold something are never silent for longer than a pulse. The name is for those who may
- * read the performance schema. */
-#define MY_SETUP "SET SESSION wait_timeout = %lld, @holdfast_lease = x'%s'"
+ * links that hold something are never silent for longer than a pulse. The zone is for the clock of the fences. The name is for those who may read the
+ * performance schema. */
+#define MY_SETUP                                                                                   \
+    "SET SESSION wait_timeout = %lld, time_zone = '+00:00', @holdfast_lease = x'%s'"
+
+/* The server's time in microseconds, which no session variable moves. */
+#define MY_NOW_US "TIMESTAMPDIFF(MICROSECOND,'1970-01-01',SYSDATE(6))"
 
 #define MY_MINUTE_US INT64_C(60000000)
 
@@ -71,7 +75,7 @@ static void my_put_marks(hf_buffer *out, const hf_lease_grant *grant, const char
 /* ---- taking and giving ---- */
 
 /* A column for each key: its fence, or 0 when someone else has it. */
-#define MY_TRY_OF(name) "IF(GET_LOCK(" name ",0),UUID_SHORT()&9223372036854775807,0)a"
+#define MY_TRY_OF(name) "IF(GET_LOCK(" name ",0)," MY_NOW_US ",0)a"
 
 static hf_status my_read_tries(hf_stmt *stmt, hf_ask **asks, size_t count, bool *got, hf_error *err)
 {
@@ -123,11 +127,17 @@ static hf_status my_try(hf_link *link, hf_ask **asks, size_t count, bool *got, h
     return status;
 }
 
+/* Nobody else has the key before the server's clock has passed this fence, unless that was set back
+ * by more than a second. */
+#define MY_RELEASE_OF(fence, name)                                                                 \
+    "DO SLEEP(GREATEST(0,LEAST(" fence "+1-" MY_NOW_US ",1000000))/1000000),RELEASE_LOCK(" name ")"
+
 static hf_status my_release_marked(hf_link *link, const hf_lease_grant *grant, hf_error *err)
 {
     hf_buffer text = {0};
     my_lock_name name;
-    hf_buffer_print(&text, "DO RELEASE_LOCK('%s')", my_name(grant, &name));
+    hf_buffer_print(&text, MY_RELEASE_OF("%lld", "'%s'"), (long long)grant->fence,
+                    my_name(grant, &name));
     my_put_marks(&text, grant, "RELEASE_LOCK", "");
     hf_status status = text.failed ? hf_fail_memory(err) : hf_db_run(link->db, text.text, err);
     hf_buffer_done(&text);
@@ -140,10 +150,11 @@ static hf_status my_release(hf_link *link, const hf_lease_grant *grant, hf_error
     hf_stmt *stmt = NULL;
     if (grant->mark >= 0)
         return my_release_marked(link, grant, err);
-    hf_status status = hf_link_stmt(link, MY_RELEASE, "DO RELEASE_LOCK($1)", &stmt, err);
+    hf_status status = hf_link_stmt(link, MY_RELEASE, MY_RELEASE_OF("$1", "$2"), &stmt, err);
     if (status != HF_OK)
         return status;
-    hf_stmt_text(stmt, 1, hf_slice_of(my_name(grant, &name)));
+    hf_stmt_int(stmt, 1, grant->fence);
+    hf_stmt_text(stmt, 2, hf_slice_of(my_name(grant, &name)));
     return hf_stmt_run(stmt, err);
 }
 
@@ -328,7 +339,7 @@ static hf_status my_ready(hf_link *link, bool first, hf_error *err)
     hf_links *links = link->links;
     bool mariadb = hf_db_kind_of(link->db) == HF_DB_MARIADB;
     int version = hf_db_version(link->db);
-    char text[2 * HF_TEXT_SIZE + 80], name[2 * HF_TEXT_SIZE];
+    char text[2 * HF_TEXT_SIZE + 120], name[2 * HF_TEXT_SIZE];
     int64_t wait_s = links->pulse_us / 1000000 * MY_WAIT_PULSES;
     hf_status status = first ? my_refuse_old(link, err) : HF_OK;
     if (status == HF_OK && first)

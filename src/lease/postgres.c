@@ -19,6 +19,9 @@
  * than its own. */
 #define PG_SETUP                                                                                   \
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
+
+/* The server's time in microseconds. */
+#define PG_NOW_US "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 #define PG_CHANNEL "holdfast_lease"
 
 enum {
@@ -58,35 +61,19 @@ static hf_status pg_number_of(hf_stmt *stmt, int64_t *out, hf_error *err)
     return status;
 }
 
-/* Where holdfast is installed a sequence gives the fences; else they are 0, and 1 here means
- * granted. */
-static const char *pg_try_text(const hf_links *links, char *out, size_t size)
-{
-    if (links->fenced)
-        snprintf(
-            out, size,
-            "SELECT CASE WHEN pg_try_advisory_lock($1) THEN nextval('%s.lease_fence') ELSE 0 END",
-            links->url.names);
-    else
-        snprintf(out, size, "SELECT CASE WHEN pg_try_advisory_lock($1) THEN 1 ELSE 0 END");
-    return out;
-}
-
 static hf_status pg_try_one(hf_link *link, hf_ask *ask, bool *got, hf_error *err)
 {
-    char text[160];
-    hf_stmt *stmt = link->stmts[PG_TRY];
+    static const char text[] =
+        "SELECT CASE WHEN pg_try_advisory_lock($1) THEN " PG_NOW_US " ELSE 0 END";
+    hf_stmt *stmt = NULL;
     int64_t number = 0;
-    hf_status status = HF_OK;
-    if (stmt == NULL)
-        status =
-            hf_link_stmt(link, PG_TRY, pg_try_text(link->links, text, sizeof text), &stmt, err);
+    hf_status status = hf_link_stmt(link, PG_TRY, text, &stmt, err);
     if (status != HF_OK)
         return status;
     hf_stmt_int(stmt, 1, pg_key(ask->grant, 0));
     status = pg_number_of(stmt, &number, err);
     *got = status == HF_OK && number > 0;
-    ask->grant->fence = link->links->fenced ? number : 0;
+    ask->grant->fence = number;
     return status;
 }
 
@@ -100,21 +87,13 @@ static hf_status pg_try(hf_link *link, hf_ask **asks, size_t count, bool *got, h
 
 /* A mark that can't be made at once is tried again soon: whoever gives the key back has it for a
  * moment. */
-static const char *pg_marked_text(const hf_links *links, char *out, size_t size)
-{
-    char fence[96] = "0";
-    if (links->fenced)
-        snprintf(fence, sizeof fence, "nextval('%s.lease_fence')", links->url.names);
-    snprintf(out, size,
-             "SELECT CASE WHEN s IN (0, 1) THEN s ELSE 2 END, CASE WHEN s = 2 THEN %s ELSE 0 END"
-             " FROM (SELECT CASE WHEN had = 1 OR pg_try_advisory_lock_shared(mark)"
-             " THEN CASE WHEN pg_try_advisory_lock(key)"
-             " THEN CASE WHEN pg_advisory_unlock_shared(mark) THEN 2 ELSE 2 END ELSE 1 END"
-             " ELSE CASE WHEN pg_try_advisory_lock(key) THEN 2 ELSE 0 END END AS s"
-             " FROM unnest($1, $2, $3) u (key, mark, had) OFFSET 0) AS tried",
-             fence);
-    return out;
-}
+#define PG_TRY_MARKED_TEXT                                                                         \
+    "SELECT CASE WHEN s IN (0, 1) THEN s ELSE 2 END, CASE WHEN s = 2 THEN " PG_NOW_US              \
+    " ELSE 0 END FROM (SELECT CASE WHEN had = 1 OR pg_try_advisory_lock_shared(mark)"              \
+    " THEN CASE WHEN pg_try_advisory_lock(key)"                                                    \
+    " THEN CASE WHEN pg_advisory_unlock_shared(mark) THEN 2 ELSE 2 END ELSE 1 END"                 \
+    " ELSE CASE WHEN pg_try_advisory_lock(key) THEN 2 ELSE 0 END END AS s"                         \
+    " FROM unnest($1, $2, $3) u (key, mark, had) OFFSET 0) AS tried"
 
 static hf_status pg_read_marked(hf_stmt *stmt, hf_ask **asks, size_t count, bool *got,
                                 hf_error *err)
@@ -138,7 +117,6 @@ static hf_status pg_read_marked(hf_stmt *stmt, hf_ask **asks, size_t count, bool
 
 static hf_status pg_try_marked(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
 {
-    char text[640];
     hf_stmt *stmt = NULL;
     hf_list list;
     hf_arena arena = {0};
@@ -153,8 +131,7 @@ static hf_status pg_try_marked(hf_link *link, hf_ask **asks, size_t count, bool 
     }
     hf_status status = list.failed ? hf_fail_memory(err) : HF_OK;
     if (status == HF_OK)
-        status = hf_link_stmt(link, PG_TRY_MARKED, pg_marked_text(link->links, text, sizeof text),
-                              &stmt, err);
+        status = hf_link_stmt(link, PG_TRY_MARKED, PG_TRY_MARKED_TEXT, &stmt, err);
     if (status == HF_OK) {
         hf_stmt_list(stmt, 1, &list);
         status = pg_read_marked(stmt, asks, count, got, err);
@@ -176,11 +153,13 @@ static void pg_unmark(hf_link *link, const hf_ask *ask)
     (void)status; /* the link is dead then, and the mark gone with it */
 }
 
-/* First the key, then the mark: who marks after that finds the key free. */
+/* First the key, then the mark: who marks after that finds the key free. Nobody else has the key
+ * before the clock has passed this fence, unless it was set back by more than a second. */
 static hf_status pg_release(hf_link *link, const hf_lease_grant *grant, hf_error *err)
 {
     static const char text[] =
-        "SELECT CASE WHEN NOT pg_advisory_unlock($1) THEN 0"
+        "SELECT CASE WHEN pg_sleep(greatest(0, least($3 + 1 - " PG_NOW_US ", 1000000)) / 1e6)"
+        " IS NULL OR NOT pg_advisory_unlock($1) THEN 0"
         " WHEN pg_try_advisory_xact_lock($2) THEN 1"
         " WHEN pg_notify('" PG_CHANNEL "', to_hex($1)) IS NULL THEN 2 ELSE 2 END";
     hf_stmt *stmt = NULL;
@@ -190,6 +169,7 @@ static hf_status pg_release(hf_link *link, const hf_lease_grant *grant, hf_error
         return status;
     hf_stmt_int(stmt, 1, pg_key(grant, 0));
     hf_stmt_int(stmt, 2, pg_key(grant, 1));
+    hf_stmt_int(stmt, 3, grant->fence);
     status = pg_number_of(stmt, &number, err);
     return status != HF_OK || number > 0 ? status
                                          : hf_fail(err, HF_NOT_HELD, "The lock was not held.");
@@ -302,24 +282,15 @@ static hf_status pg_refuse_pooler(hf_link *link, hf_error *err)
 static hf_status pg_learn(hf_link *link, hf_error *err)
 {
     hf_links *links = link->links;
-    char number[32], text[256];
+    char number[32];
     hf_status status = hf_db_ask(link->db,
                                  "SELECT current_setting('max_locks_per_transaction')::bigint"
                                  " * current_setting('max_connections')::bigint",
                                  number, sizeof number, err);
     links->held_max = (size_t)strtoll(number, NULL, 10) / PG_SHARE;
-    snprintf(text, sizeof text,
-             "SELECT CASE WHEN has_sequence_privilege(to_regclass('%s.lease_fence'), 'USAGE') THEN "
-             "'1' ELSE '' END",
-             links->url.names);
-    if (status == HF_OK)
-        status = hf_db_ask(link->db, text, number, sizeof number, err);
-    links->fenced = status == HF_OK && number[0] == '1';
     snprintf(links->grade, sizeof links->grade,
-             "PostgreSQL %d, advisory locks of its sessions: gone with a restart or a failover; %s",
-             hf_db_version(link->db) / 10000,
-             links->fenced ? "fences from a sequence"
-                           : "no fences, since holdfast is not installed here");
+             "PostgreSQL %d, advisory locks of its sessions: gone with a restart or a failover",
+             hf_db_version(link->db) / 10000);
     return status;
 }
 

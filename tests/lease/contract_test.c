@@ -298,13 +298,16 @@ static void a_fence_grows_with_every_grant(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    int64_t last = 0;
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    /* At least the time, so that it grows over whatever forgets: the clocks may differ a little. */
+    int64_t last = (int64_t)wall.tv_sec * SEC - 60 * SEC;
     for (int i = 0; i < 6; i++) {
         hf_lease lease;
         expect(HF_OK, hf_lease_try_acquire(i % 2 == 0 ? s->a : s->b, "k", 0, SEC, &lease, &s->err),
                s->err);
         int64_t fence = hf_lease_fence(&lease);
-        expect_true(fence > last || (fence == 0 && strncmp(base, "postgres", 8) == 0));
+        expect_true(fence > last);
         last = fence;
         hf_lease_close(&lease);
         expect_int(hf_lease_fence(&lease), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a server can do to leases: the holder, its connection and the server are killed in turn; a
  * connection falls silent; what can't keep leases is refused when it is opened. */
+#include <lease/inside.h>
 #include <lease/scene.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,6 +118,27 @@ static void a_server_that_goes_away_is_unavailable_and_no_timeout(void **state)
     expect_true(hf_lease_is_held(&other));
     expect(HF_TIMEOUT, elsewhere(s->b, "k", 0, &s->err), s->err);
     hf_lease_close(&other);
+    scene_close(s);
+}
+
+/* ---- fences ---- */
+
+/* As if the server's clock had been set back by that while the lease was held. */
+static void a_fence_grows_when_the_clock_is_set_back(void **state)
+{
+    (void)state;
+    const int64_t back_us = 300 * MS;
+    scene *s = scene_open(instance_url(server));
+    hf_lease lease;
+    for (int i = 0; i < 2; i++) { /* short, and long enough to be shown with its time */
+        expect(HF_OK, hf_lease_acquire(s->a, "k", (i == 0 ? 1 : 600) * SEC, &lease, &s->err),
+               s->err);
+        int64_t last = lease.slot->hold->grant.fence += back_us;
+        hf_lease_close(&lease);
+        expect(HF_OK, hf_lease_acquire(s->b, "k", SEC, &lease, &s->err), s->err);
+        expect_true(hf_lease_fence(&lease) > last);
+        hf_lease_close(&lease);
+    }
     scene_close(s);
 }
 
@@ -304,6 +326,31 @@ static void a_key_that_was_deleted_is_a_lost_lease(void **state)
     expect_true(eventually(atomic_load(&s->lost) == 1));
     expect(HF_OK, hf_lease_acquire(s->a, "k", 60 * SEC, &lease, &s->err), s->err);
     hf_lease_close(&lease);
+    scene_close(s);
+}
+
+static void a_fence_grows_over_a_server_that_was_emptied_or_runs_ahead(void **state)
+{
+    (void)state;
+    scene *s = scene_open(instance_url(server));
+    char command[HF_URL_MAX + 100];
+    int64_t last = 0;
+    for (int i = 0; i < 3; i++) {
+        hf_lease lease;
+        expect(HF_OK, hf_lease_acquire(s->a, "k", SEC, &lease, &s->err), s->err);
+        expect_true(hf_lease_fence(&lease) > last);
+        last = hf_lease_fence(&lease);
+        hf_lease_close(&lease);
+        if (i == 0) { /* as if its clock had been set back by an hour since */
+            last += 3600 * SEC;
+            snprintf(command, sizeof command, "set %s:lease:fence %lld",
+                     strstr(s->url, "namespace=") + strlen("namespace="), (long long)last);
+            redis_cli(command);
+        } else {
+            last -= 3600 * SEC;
+            redis_cli("flushall");
+        }
+    }
     scene_close(s);
 }
 
@@ -641,28 +688,6 @@ static void a_pooler_is_refused_unless_it_is_in_session_mode(void **state)
     instance_stop(pool);
 }
 
-static void a_fence_grows_where_holdfast_is_installed(void **state)
-{
-    (void)state;
-    hf_leases *leases = NULL;
-    hf_lease lease;
-    hf_error err;
-    int64_t last = 0;
-    expect(HF_OK, hf_leases_open(instance_url(server), NULL, &leases, &err), err);
-    expect(HF_OK, hf_lease_acquire(leases, "k", SEC, &lease, &err), err);
-    expect_int(hf_lease_fence(&lease), 0);
-    expect_contains(hf_leases_grade(leases), "no fences");
-    hf_leases_close(leases);
-    expect(HF_OK, hf_store_install(instance_url(server), NULL, &err), err);
-    for (int i = 0; i < 3; i++) {
-        expect(HF_OK, hf_leases_open(instance_url(server), NULL, &leases, &err), err);
-        expect(HF_OK, hf_lease_acquire(leases, "k", SEC, &lease, &err), err);
-        expect_true(hf_lease_fence(&lease) > last);
-        last = hf_lease_fence(&lease);
-        hf_leases_close(leases);
-    }
-}
-
 int main(int argc, char **argv)
 {
 #define CONNECTIONS                                                                                \
@@ -675,6 +700,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_silent_connection_is_not_believed),
         cmocka_unit_test(a_server_that_goes_away_is_unavailable_and_no_timeout),
         CONNECTIONS,
+        cmocka_unit_test(a_fence_grows_when_the_clock_is_set_back),
     };
     const struct CMUnitTest redis[] = {
         cmocka_unit_test(a_killed_holder_leaves_its_key_to_the_next),
@@ -682,6 +708,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_silent_server_is_not_believed_for_long),
         cmocka_unit_test(a_server_that_goes_away_is_unavailable_and_no_timeout),
         CONNECTIONS,
+        cmocka_unit_test(a_fence_grows_over_a_server_that_was_emptied_or_runs_ahead),
         cmocka_unit_test(a_key_that_was_deleted_is_a_lost_lease),
         cmocka_unit_test(a_late_close_leaves_the_key_of_another_alone),
         cmocka_unit_test(a_redis_that_may_forget_is_refused_with_what_to_set),
@@ -690,7 +717,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(redis_urls_that_make_no_sense_get_a_sentence),
     };
     const struct CMUnitTest postgres[] = {
-        cmocka_unit_test(a_fence_grows_where_holdfast_is_installed),
         cmocka_unit_test(the_servers_lock_table_is_left_to_others),
         cmocka_unit_test(nobody_is_told_of_a_key_that_nobody_waits_for),
         cmocka_unit_test(a_pooler_is_refused_unless_it_is_in_session_mode),
