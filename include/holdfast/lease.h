@@ -114,8 +114,10 @@ HF_API HF_MUST_USE hf_status hf_lease_try_acquire(hf_leases *leases, const char 
  * HF_TIMEOUT unless it has been granted. False: no call is waiting for it. */
 HF_API bool hf_lease_cancel(hf_leases *leases, const hf_lease *lease);
 
-/* Whether it is held now, decided locally. False also when that is unknown: the connection has been
- * silent for two pulses. */
+/* Whether it is held now, decided locally. False also when that is unknown, because the server has
+ * not answered for some time: 3 s on PostgreSQL, MariaDB and MySQL, longer elsewhere. A server that
+ * ended the lease by itself may not have been heard yet: docs/leases.md says for how long two may
+ * believe that they hold it. */
 HF_API bool hf_lease_is_held(const hf_lease *lease);
 
 /* A number that grows with every grant of the key. The storage that receives the result can compare

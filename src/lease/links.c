@@ -17,6 +17,9 @@
 
 enum { LINK_IDLE_S = 10, LINK_INTERVAL_S = 5, LINK_PROBES = 3 }; /* keepalives of this end */
 
+/* What the server allows a session that is silent, and what a pulse may be late. */
+enum { LINK_SILENT_PULSES = 15, LINK_SILENT_MIN_US = 30000000, LINK_LATE_MAX_US = 1000000 };
+
 /* ---- one link ---- */
 
 hf_status hf_link_stmt(hf_link *link, int at, const char *sql, hf_stmt **out, hf_error *err)
@@ -165,7 +168,7 @@ hf_status hf_link_ready(hf_link *link, hf_error *err)
         return status;
     links_lock(links);
     link->socket = hf_db_socket(link->db);
-    link->idle_us = hf_seam.boot_us();
+    link->idle_us = link->pulsed_us = hf_seam.boot_us();
     links_unlock(links);
     hf_desk_ring(&links->desk); /* it has one more to watch */
     return HF_OK;
@@ -316,8 +319,15 @@ bool hf_links_sure(hf_lease_backend *it, const hf_lease_grant *grant)
 {
     hf_links *links = (hf_links *)it;
     hf_link *link = link_of(links, grant);
+    int64_t late_us = links->pulse_us < LINK_LATE_MAX_US ? links->pulse_us : LINK_LATE_MAX_US;
     return !atomic_load(&link->dead) &&
-           hf_seam.boot_us() - atomic_load(&link->proof_us) <= 2 * links->pulse_us;
+           hf_seam.boot_us() - atomic_load(&link->proof_us) <= links->pulse_us + late_us;
+}
+
+int64_t hf_links_silence_us(const hf_links *links)
+{
+    int64_t silence_us = links->pulse_us * LINK_SILENT_PULSES;
+    return silence_us < LINK_SILENT_MIN_US ? LINK_SILENT_MIN_US : silence_us;
 }
 
 void hf_links_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size)
@@ -376,7 +386,7 @@ static hf_status links_connect(hf_links *links, const hf_lease_setup *setup, hf_
         status = link_open(first, true, err);
     if (status == HF_OK) {
         first->socket = hf_db_socket(first->db);
-        first->idle_us = hf_seam.boot_us();
+        first->idle_us = first->pulsed_us = hf_seam.boot_us();
         status = hf_desk_start(&links->desk, hf_links_ear, links, err);
     }
     return status;

@@ -31,7 +31,7 @@ typedef struct hf_link {
     bool used, opening;
     size_t held;
     int64_t idle_us;   /* since when nothing is held on it */
-    int64_t pulsed_us; /* boot_us of its last ping, or since when something is held on it */
+    int64_t pulsed_us; /* boot_us of its last ping, or since when it is open or holds something */
     int socket;        /* -1: closed */
     /* From any thread. */
     atomic_bool dead;
@@ -95,6 +95,10 @@ void hf_links_give(hf_lease_backend *it, hf_lease_grant *grant);
 bool hf_links_sure(hf_lease_backend *it, const hf_lease_grant *grant);
 void hf_links_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size);
 const char *hf_links_grade(const hf_lease_backend *it);
+
+/* How long a session may be silent before the server ends it, and frees what it holds. A client of
+ * it stopped believing long before (hf_links_sure). */
+int64_t hf_links_silence_us(const hf_links *links);
 
 /* For dialects: the statement number `at` of the link, prepared when first used. */
 hf_status hf_link_stmt(hf_link *link, int at, const char *sql, hf_stmt **out, hf_error *err);

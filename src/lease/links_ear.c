@@ -16,6 +16,7 @@ enum {
     EAR_SOON_MS = 2,    /* something was in the way for a moment */
     EAR_SHARE = 2,      /* looking takes half of the time at most */
     EAR_LOOKS = 8,      /* a pulse, where those that wait are told */
+    EAR_SIGNS = 3,      /* of life, in the time for which the server allows silence */
     EAR_NAP_MS = 60000, /* the longest sleep */
     EAR_MS_US = 1000,
 };
@@ -143,15 +144,22 @@ static void ear_look(ear *e)
 
 /* ---- the links ---- */
 
-/* Asks a link for a sign of life, if it needs one: it holds something, and was not asked for a
- * pulse; or it was hung up on. One that is used by another is left to that one. */
+/* How long a link may go unasked: for a pulse while it holds something, else for as long as the
+ * server surely bears with it. */
+static int64_t ear_rest_us(const hf_link *link)
+{
+    return link->held > 0 ? link->links->pulse_us : hf_links_silence_us(link->links) / EAR_SIGNS;
+}
+
+/* Asks a link for a sign of life, if it needs one: it was not asked for too long, or was hung up
+ * on. One that is used by another is left to that one. */
 static void ear_ping(hf_link *link, bool hung_up)
 {
     hf_links *links = link->links;
     int64_t now_us = hf_seam.boot_us();
     pthread_mutex_lock(&links->mutex);
     bool open = link->socket >= 0 && !link->used;
-    bool pulse = link->held > 0 && now_us - link->pulsed_us >= links->pulse_us;
+    bool pulse = now_us - link->pulsed_us >= ear_rest_us(link);
     bool idle = link->held == 0 && !link->ear && now_us - link->idle_us >= links->pool_idle_us;
     bool needed = open && (hung_up || idle || pulse);
     link->used = link->used || needed;
@@ -179,8 +187,8 @@ static int ear_timeout(ear *e)
         hf_link *link = &links->all[i];
         if (link->socket < 0)
             continue;
-        if (link->held > 0 && link->pulsed_us + links->pulse_us < due_us)
-            due_us = link->pulsed_us + links->pulse_us;
+        if (link->pulsed_us + ear_rest_us(link) < due_us)
+            due_us = link->pulsed_us + ear_rest_us(link);
         if (link->used && now_us + links->pulse_us < due_us)
             due_us = now_us + links->pulse_us;
     }

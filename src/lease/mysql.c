@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A client whose machine has vanished is ended by the server when it was silent for that long;
- * links that hold something are never silent for longer than a pulse. The zone is for the clock of the fences. The name is for those who may read the
+/* A client that has vanished, is stopped or is cut off is ended by the server when it was silent
+ * for that long. The zone is for the clock of the fences. The name is for those who may read the
  * performance schema. */
 #define MY_SETUP                                                                                   \
     "SET SESSION wait_timeout = %lld, time_zone = '+00:00', @holdfast_lease = x'%s'"
@@ -29,8 +29,6 @@
 enum {
     MY_LINK_MAX = 500,
     MY_LOOK_MS = 10,
-    MY_WAIT_PULSES = 15,
-    MY_WAIT_MIN_S = 30,
     MY_NAME_HEX = 32,   /* of the digest: 128 bits */
     MY_MARKED_MAX = 64, /* keys that are marked in one statement */
 };
@@ -340,15 +338,13 @@ static hf_status my_ready(hf_link *link, bool first, hf_error *err)
     bool mariadb = hf_db_kind_of(link->db) == HF_DB_MARIADB;
     int version = hf_db_version(link->db);
     char text[2 * HF_TEXT_SIZE + 120], name[2 * HF_TEXT_SIZE];
-    int64_t wait_s = links->pulse_us / 1000000 * MY_WAIT_PULSES;
     hf_status status = first ? my_refuse_old(link, err) : HF_OK;
     if (status == HF_OK && first)
         status = my_refuse_cluster(link, err);
     if (status == HF_OK)
         status = my_refuse_pooler(link, err);
     hf_hex(links->name, strlen(links->name), name);
-    snprintf(text, sizeof text, MY_SETUP,
-             (long long)(wait_s < MY_WAIT_MIN_S ? MY_WAIT_MIN_S : wait_s), name);
+    snprintf(text, sizeof text, MY_SETUP, (long long)(hf_links_silence_us(links) / 1000000), name);
     if (status == HF_OK)
         status = hf_db_run(link->db, text, err);
     if (status == HF_OK && first)

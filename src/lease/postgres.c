@@ -20,6 +20,13 @@
 #define PG_SETUP                                                                                   \
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
 
+/* One whose process is stopped, or which a middle box cuts off, still answers keepalives: it is
+ * ended after so many ms without a statement (from version 14 on), or without taking in what it is
+ * sent (12). */
+#define PG_SILENCE                                                                                 \
+    "SELECT count(set_config(name, '%lld', false)) FROM pg_settings"                               \
+    " WHERE name IN ('idle_session_timeout', 'tcp_user_timeout')"
+
 /* The server's time in microseconds. */
 #define PG_NOW_US "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 #define PG_CHANNEL "holdfast_lease"
@@ -296,9 +303,13 @@ static hf_status pg_learn(hf_link *link, hf_error *err)
 
 static hf_status pg_ready(hf_link *link, bool first, hf_error *err)
 {
+    char text[sizeof PG_SILENCE + 24], ignored[24];
     hf_status status = pg_refuse_pooler(link, err);
+    snprintf(text, sizeof text, PG_SILENCE, (long long)hf_links_silence_us(link->links) / 1000);
     if (status == HF_OK && first)
         status = pg_learn(link, err);
+    if (status == HF_OK)
+        status = hf_db_ask(link->db, text, ignored, sizeof ignored, err);
     if (status == HF_OK && link->ear)
         status = hf_db_run(link->db, "LISTEN " PG_CHANNEL, err);
     if (status == HF_OK)

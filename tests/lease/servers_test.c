@@ -142,6 +142,91 @@ static void a_fence_grows_when_the_clock_is_set_back(void **state)
     scene_close(s);
 }
 
+/* ---- silence ---- */
+
+/* A process that acquires a key, and then only keeps it. */
+static pid_t holder_start(const char *url, const char *key)
+{
+    int told[2];
+    char byte;
+    assert_int_equal(pipe(told), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        hf_leases *leases = NULL;
+        hf_lease lease;
+        hf_error err;
+        if (hf_leases_open(url, NULL, &leases, &err) != HF_OK ||
+            hf_lease_try_acquire(leases, key, 0, 3600 * SEC, &lease, &err) != HF_OK)
+            _exit(1);
+        ssize_t written = write(told[1], "x", 1);
+        (void)written;
+        pause();
+    }
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    close(told[0]);
+    close(told[1]);
+    return pid;
+}
+
+/* A holder whose process is stopped, and one behind a middle box that passes nothing on while both
+ * of its connections live: neither stays in the way until max_hold. Both are waited for at once.
+ * The one that runs does not believe any more when its key is free. */
+static void a_holder_that_is_stopped_or_cut_off_does_not_keep_its_key(void **state)
+{
+    (void)state;
+    char through[HF_URL_MAX];
+    proxy *p = proxy_start("127.0.0.1", instance_port(server));
+    scene *s = scene_open_with(instance_url(server), &(hf_leases_options){.pulse_us = 2 * SEC});
+    hf_leases *cut_off = NULL;
+    hf_lease lease;
+    instance_url_through(server, proxy_port(p), through);
+    char *names = strstr(s->url, "namespace=");
+    assert_non_null(names);
+    size_t size = strlen(through);
+    snprintf(through + size, sizeof through - size, "%c%s", strchr(through, '?') ? '&' : '?',
+             names);
+    expect(HF_OK, hf_leases_open(through, NULL, &cut_off, &s->err), s->err);
+    expect(HF_OK, hf_lease_acquire(cut_off, "cut off", 3600 * SEC, &lease, &s->err), s->err);
+    pid_t stopped = holder_start(s->url, "stopped");
+    kill(stopped, SIGSTOP);
+    proxy_hold(p, PROXY_BOTH);
+    person waits[] = {{.leases = s->a, .key = "stopped", .wait_us = 75 * SEC},
+                      {.leases = s->b, .key = "cut off", .wait_us = 75 * SEC}};
+    for (int i = 0; i < 2; i++)
+        person_start(&waits[i]);
+    for (bool granted = false; !granted; nap(MS)) {
+        granted = atomic_load(&waits[1].done); /* first, so that it can't come between */
+        expect_true(!granted || !hf_lease_is_held(&lease));
+    }
+    for (int i = 0; i < 2; i++) {
+        person_join(&waits[i]);
+        expect(HF_OK, waits[i].status, waits[i].err);
+    }
+    kill(stopped, SIGKILL);
+    waitpid(stopped, NULL, 0);
+    proxy_cut(p);
+    hf_leases_close(cut_off);
+    scene_close(s);
+    proxy_stop(p);
+}
+
+/* A provider that holds nothing is silent for longer than the server allows, but not closed. */
+static void an_idle_provider_stays_connected(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    proxy *p = proxy_start("127.0.0.1", instance_port(server));
+    instance_url_through(server, proxy_port(p), url);
+    hf_leases *leases = NULL;
+    hf_error err;
+    expect(HF_OK, hf_leases_open(url, NULL, &leases, &err), err);
+    size_t passed = proxy_passed(p, PROXY_UP);
+    expect_true(eventually(proxy_passed(p, PROXY_UP) > passed));
+    expect_int((int)proxy_open(p), 1);
+    hf_leases_close(leases);
+    proxy_stop(p);
+}
+
 /* ---- connections ---- */
 
 /* An uncontended pair costs two, one for each call, on whatever server. */
@@ -701,6 +786,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_that_goes_away_is_unavailable_and_no_timeout),
         CONNECTIONS,
         cmocka_unit_test(a_fence_grows_when_the_clock_is_set_back),
+        cmocka_unit_test(a_holder_that_is_stopped_or_cut_off_does_not_keep_its_key),
+        cmocka_unit_test(an_idle_provider_stays_connected),
     };
     const struct CMUnitTest redis[] = {
         cmocka_unit_test(a_killed_holder_leaves_its_key_to_the_next),
@@ -708,6 +795,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_silent_server_is_not_believed_for_long),
         cmocka_unit_test(a_server_that_goes_away_is_unavailable_and_no_timeout),
         CONNECTIONS,
+        cmocka_unit_test(a_holder_that_is_stopped_or_cut_off_does_not_keep_its_key),
         cmocka_unit_test(a_fence_grows_over_a_server_that_was_emptied_or_runs_ahead),
         cmocka_unit_test(a_key_that_was_deleted_is_a_lost_lease),
         cmocka_unit_test(a_late_close_leaves_the_key_of_another_alone),
