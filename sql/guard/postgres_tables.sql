@@ -83,15 +83,22 @@ BEGIN
 END
 $holdfast$;
 
--- Did a save of type/id in this transaction answer this fence?
+-- Did a save of type/id in this transaction answer this fence? Others than the save write the anchor too; its event is its own. That
+-- is among the newest, and has no number before it is committed.
 CREATE OR REPLACE FUNCTION {ns}.guard_save(the_type text, the_id text, the_fence bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $holdfast$
 DECLARE
-    anchor_xmin xid;
+    row_xmin xid;
 BEGIN
-    SELECT r.xmin INTO anchor_xmin FROM {ns}.resource r
+    SELECT r.xmin INTO row_xmin FROM {ns}.resource r
      WHERE r.type = the_type COLLATE "C" AND r.id = the_id COLLATE "C" AND r.saved_fence = the_fence;
-    RETURN FOUND AND {ns}.guard_is_mine(anchor_xmin);
+    IF NOT FOUND OR NOT {ns}.guard_is_mine(row_xmin) THEN
+        RETURN false;
+    END IF;
+    SELECT e.xmin INTO row_xmin FROM {ns}.event e
+     WHERE e.seq IS NULL AND e.type = the_type COLLATE "C" AND e.resource_id = the_id COLLATE "C" AND e.fence = the_fence
+       AND e.kind IN ('saved', 'deleted') ORDER BY e.id DESC LIMIT 1;
+    RETURN FOUND AND {ns}.guard_is_mine(row_xmin);
 END
 $holdfast$;
 

@@ -215,6 +215,26 @@ def saves(db):
         check(f"{db.kind}: ... and not after it", db.refused(told, "23H02"), told)
 
 
+def written_since(db):
+    """PostgreSQL knows a save of its own transaction also where something else has written the anchor there."""
+    if db.kind != "postgres":
+        return
+    note = f"note_{OWN}"
+    db.sql(f"DROP TABLE IF EXISTS {note}; CREATE TABLE {note} (id INTEGER PRIMARY KEY, n INTEGER); INSERT INTO {note} VALUES (1, 0);")
+    db.guard("add", note, "--type", "note", "--policy", "optimistic")
+    old = db.json("save", "note/1", "--new", "--user", "bob", store=True)["fence"]
+    holder = opens(db, "dora")["id"]
+    fence = takes(db, "note/1")
+    checks = f"SELECT {db.ns}\"check\"('note', '1', '{holder}', {fence});"
+    told = db.sql(f"BEGIN; {checks} UPDATE {note} SET n = 1, holdfast = {old}; COMMIT;")
+    check("postgres: refused: the fence of an older save where this transaction has written the anchor", db.refused(told, "23H02"), told)
+    told = db.sql(f"BEGIN; {checks} SELECT {db.ns}save('note', '1', 1, NULL, '{holder}', {fence}) AS saved \\gset\n"
+                  f"{checks} SAVEPOINT s; UPDATE {note} SET n = 2, holdfast = :saved; COMMIT;")
+    check("postgres: passes: the fence of its own save, whatever has written the anchor", db.sql(f"SELECT n FROM {note};") == "2", told)
+    db.guard("remove", note)
+    db.drop(note)
+
+
 def probed(db):
     found = db.json("probe", db.url)
     bad = [(a["table"], a["shape"], a["why"]) for a in found["attacks"] if a["outcome"] != "refused"]
@@ -243,6 +263,7 @@ for database in databases():
     reads(database)
     locks(database)
     saves(database)
+    written_since(database)
     probed(database)
     uninstall(database)
 finish()
