@@ -41,8 +41,9 @@ RELEASE SAVEPOINT holdfast_batch
 -- name: savepoint_rollback
 ROLLBACK TO SAVEPOINT holdfast_batch
 
--- Whoever takes locks looks at the policies of their types, which must not change meanwhile. PostgreSQL does it with the anchors; where
--- MySQL can skip, no row tells that someone changes them.
+-- Whoever takes locks looks at the policies of their types, which must not change meanwhile. PostgreSQL does it with the anchors, by an
+-- advisory lock, which writes nothing; any role may have taken that, and then the row tells. Who changes policies has both. Where MySQL can
+-- skip, no row tells that someone changes them.
 -- name: types_share
 -- mysql:
 {now}SELECT 1 FROM {ns}_meta WHERE name = 'types' LOCK IN SHARE MODE
@@ -51,11 +52,13 @@ ROLLBACK TO SAVEPOINT holdfast_batch
 SELECT 1 FROM {ns}_meta WHERE name = 'types' {share}
 -- name: types_own
 -- postgres:
-SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('types', hashtext('{ns}')))
+SELECT 1 FROM (SELECT 1 FROM {ns}.meta WHERE name = 'types' FOR UPDATE SKIP LOCKED) m
+ WHERE pg_try_advisory_xact_lock(hashtextextended('types', hashtext('{ns}')))
 -- mysql:
 SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE {skip}
 
--- Locks the anchors, without waiting for anyone. The third column: 0 it is there and locked, 1 it is not there and nobody else is
+-- Locks the anchors, without waiting for anyone. The name of one that is not there is locked by a key that only who may read the tables
+-- can know. The third column: 0 it is there and locked, 1 it is not there and nobody else is
 -- making it, 2 someone else has it; the last but one: nobody is changing policies; the last: where PostgreSQL keeps it. MySQL answers only those it could lock; anchors_there
 -- tells which there are.
 -- name: anchors
@@ -63,10 +66,12 @@ SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE {skip}
 SELECT u.type, u.id,
        CASE WHEN r.rev IS NOT NULL THEN 0
             WHEN (SELECT true FROM {ns}.resource x WHERE x.type = u.type AND x.id = u.id) THEN 2
-            WHEN pg_try_advisory_xact_lock(hashtextextended(u.type || '/' || u.id, hashtext('{ns}'))) THEN 1
+            WHEN pg_try_advisory_xact_lock(hashtextextended(
+                     concat((SELECT value FROM {ns}.meta WHERE name = 'secret'), u.type, '/', u.id), hashtext('{ns}'))) THEN 1
             ELSE 2 END,
        r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us,
-       (SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}')))), r.ctid::text,
+       (SELECT CASE WHEN pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}'))) THEN true
+                    ELSE EXISTS (SELECT FROM {ns}.meta WHERE name = 'types' FOR KEY SHARE SKIP LOCKED) END), r.ctid::text,
        r.version, r.saved_fence, r.saved_us, r.saved_session, r.saved_user, r.saved_name, r.saved_request, r.gone::int::bigint
   FROM unnest($1, $2) u (type, id)
   LEFT JOIN LATERAL (SELECT *, ctid FROM {ns}.resource
@@ -119,7 +124,8 @@ SELECT s.type, s.id, s.request, s.version, s.fence, s.saved_us, s.gone::int::big
 -- Nobody else opens a session with that request id.
 -- name: opens_try
 -- postgres:
-SELECT u.request, pg_try_advisory_xact_lock(hashtextextended('open ' || u.request, hashtext('{ns}')))
+SELECT u.request, pg_try_advisory_xact_lock(hashtextextended(
+           concat((SELECT value FROM {ns}.meta WHERE name = 'secret'), 'open ', u.request), hashtext('{ns}')))
   FROM unnest($1) u (request)
 -- name: opens
 -- postgres:
@@ -793,7 +799,7 @@ SELECT id FROM {ns}.event WHERE seq IS NULL ORDER BY id DESC LIMIT 1
 SELECT max(id) FROM {ns}_event FORCE INDEX (event_by_seq) WHERE seq IS NULL
 -- name: events_try
 -- postgres:
-SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('events', hashtext('{ns}')))
+SELECT 1 FROM {ns}.meta WHERE name = 'events_to' FOR UPDATE SKIP LOCKED
 -- mysql:
 SELECT 1 FROM {ns}_meta WHERE name = 'events_to' FOR UPDATE {skip}
 -- name: events_number

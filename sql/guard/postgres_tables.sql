@@ -143,14 +143,9 @@ $holdfast$;
 CREATE OR REPLACE FUNCTION {ns}.guard_new(the_resource text) RETURNS text LANGUAGE plpgsql STABLE AS $holdfast$
 BEGIN
     RETURN (SELECT encode(sha256(convert_to(format('%s %s %s', m.value, pg_current_xact_id_if_assigned(), the_resource), 'UTF8')), 'hex')
-              FROM {ns}.meta m WHERE m.name = 'guard_secret');
+              FROM {ns}.meta m WHERE m.name = 'secret');
 END
 $holdfast$;
-DO $holdfast$ BEGIN
-IF to_regclass('{ns}.meta') IS NOT NULL THEN
-    INSERT INTO {ns}.meta (name, value) VALUES ('guard_secret', gen_random_uuid()::text) ON CONFLICT DO NOTHING;
-END IF;
-END $holdfast$;
 
 -- May this transaction read type/id? By one of the fences in the setting holdfast.fences, shared or exclusive, or because it has
 -- inserted the record. In mode log a row a statement is written, where the transaction may write.

@@ -1,6 +1,12 @@
 -- The surface: what applications in any language use (docs/sql.md). It is made anew by every
 -- install; grants on it stay.
 
+-- What makes the keys of advisory locks, which any role may take, and of other numbers unknown to
+-- who may not read the tables.
+INSERT INTO {ns}.meta (name, value)
+VALUES ('secret', md5(concat(random(), random(), random(), clock_timestamp())))
+    ON CONFLICT DO NOTHING;
+
 -- The locks that are live now. No key, no hash, no request id.
 CREATE OR REPLACE VIEW {ns}.locks AS
 SELECT l.type, l.id, l.mode, l.fence,
@@ -135,7 +141,8 @@ BEGIN
              WHERE r.type = type COLLATE "C" AND r.id = id COLLATE "C" FOR UPDATE;
         END IF;
         EXIT WHEN FOUND;
-        PERFORM pg_advisory_xact_lock(hashtextextended(type || '/' || id, hashtext('{ns}')));
+        PERFORM pg_advisory_xact_lock(hashtextextended(concat((SELECT m.value FROM {ns}.meta m
+            WHERE m.name = 'secret'), type, '/', id), hashtext('{ns}')));
         -- On an older snapshot, which does not show one that was made since, this fails with 40001.
         INSERT INTO {ns}.resource (type, id, fence, rev) VALUES (type, id, 0, 0)
             ON CONFLICT DO NOTHING;
@@ -220,7 +227,9 @@ BEGIN
     END IF;
 
     -- Policies do not change meanwhile.
-    PERFORM pg_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}')));
+    IF NOT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}'))) THEN
+        PERFORM 1 FROM {ns}.meta m WHERE m.name = 'types' FOR KEY SHARE;
+    END IF;
     policy := (SELECT t.policy FROM {ns}.type t WHERE t.type = type COLLATE "C");
     anchor := {ns}.lock_anchor(type, id, false);
     sessions := ARRAY(SELECT l.session FROM {ns}.lock l

@@ -639,6 +639,41 @@ static void while_a_type_is_set_acquiring_is_busy_in_time(shop *s)
     must(HF_OK, s->plain, ACQUIRE, BY(s->alice), ON("claim", "1"));
 }
 
+/* Any role may take any advisory lock: those that it has seen in pg_locks, and those whose keys are
+ * known. It must not stop others. */
+static void advisory_locks_of_a_stranger_stop_nobody(shop *s)
+{
+    hf_batch *batch = batch_new(1);
+    app_begin(s->app, READ_COMMITTED);
+    must(HF_OK, s->store, ACQUIRE, A("seen"));
+    app_do(s->other,
+           "CREATE TEMP TABLE seen AS SELECT (classid::bigint << 32) | objid::bigint AS key "
+           "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND pid = %d",
+           (int)app_number(s->app, "SELECT pg_backend_pid()"));
+    app_rollback(s->app);
+    app_do(s->other, "SELECT count(pg_advisory_lock(key)) FROM seen");
+    app_do(s->other,
+           "SELECT count(pg_advisory_lock(hashtextextended(n, hashtext('%s')))) "
+           "FROM unnest(ARRAY['types', 'events', 'policy/1', 'policy/2']) n",
+           app_names(s->app));
+    must(HF_OK, s->plain, ACQUIRE, A("1"));
+    must(HF_OK, s->store, ACQUIRE, A("1"));
+    app_do(s->app, "SET statement_timeout = 3000");
+    app_do(s->app, "SELECT %s.save('policy', '2', NULL, 'alice')", app_names(s->app));
+    add(batch, EVENTS, .limit = HF_LIST_MAX);
+    execute(s->plain, batch);
+    expect_true(answer(batch, 0, HF_OK)->events_count >= 2);
+    hf_batch_free(batch);
+    expect_int(app_number(s->app, "SELECT count(*) FROM {event} WHERE seq IS NULL"), 0);
+    app_begin(s->app, READ_COMMITTED);
+    must(HF_OK, s->store, ACQUIRE, A("3"));
+    app_do(s->other, "SELECT pg_advisory_unlock_all()");
+    busy("setting a type beside who has it by the row", s->plain, TYPE_SET, .type = "claim",
+         .policy = HF_POLICY_READ_WRITE);
+    app_rollback(s->app);
+    must(HF_OK, s->plain, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
+}
+
 /* Two who open a session with the same request id: the second waits for what the first comes to, or
  * is busy. */
 static void opening_with_the_same_request_id_is_busy_in_time(shop *s)
@@ -816,6 +851,7 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(a_save_that_asks_the_store_is_not_overtaken),
         ON_ANY(setting_a_type_is_busy_in_time),
         ON_ANY(while_a_type_is_set_acquiring_is_busy_in_time),
+        ON_SOME(ON_POSTGRES, advisory_locks_of_a_stranger_stop_nobody),
         ON_ANY(opening_with_the_same_request_id_is_busy_in_time),
         AT_EVERY_LEVEL(in_a_transaction_what_others_are_just_making_is_busy_in_time),
         ON_ANY(a_beat_that_meets_another_is_busy_in_time),

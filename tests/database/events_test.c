@@ -124,11 +124,7 @@ static void reading_inside_a_transaction_numbers_nothing(shop *s)
 static void keep_numbering(app *a)
 {
     app_begin(a, READ_COMMITTED);
-    if (app_engine_of(a) == ON_POSTGRES)
-        app_do(a, "SELECT pg_advisory_xact_lock(hashtextextended('events', hashtext('%s')))",
-               app_names(a));
-    else
-        app_do(a, "SELECT 1 FROM {meta} WHERE name = 'events_to' FOR UPDATE");
+    app_do(a, "SELECT 1 FROM {meta} WHERE name = 'events_to' FOR UPDATE");
 }
 
 /* Whoever numbers and does not come to an end keeps nobody from reading what has numbers; what has
