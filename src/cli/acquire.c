@@ -84,9 +84,9 @@ static hf_status acquire_run(cli_call *call, hf_error *err)
 {
     hf_acquire_options options;
     hf_session *session = NULL;
-    hf_status status = cli_resources(call, err);
+    hf_status status = read_options(&call->arguments, &options, err);
     if (status == HF_OK)
-        status = read_options(&call->arguments, &options, err);
+        status = cli_resources(call, err);
     if (status == HF_OK)
         status = cli_open(call, err);
     if (status == HF_OK)

@@ -141,8 +141,7 @@ static hf_status help_run(cli_call *call, hf_error *err)
              arguments->operands_count > 1 ? arguments->operands[1] : "");
     const cli_verb *verb = cli_verb_find(name);
     if (verb == NULL && !noun)
-        return hf_fail(err, HF_INVALID,
-                       "There is no verb '%.20s'; 'holdfast help' lists all verbs.", name);
+        return cli_verb_refuse(name, err);
     if (noun)
         cli_print_noun_help(arguments->operands[0]);
     else

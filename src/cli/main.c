@@ -36,6 +36,73 @@ const cli_verb *cli_verb_find(const char *name)
     return NULL;
 }
 
+/* How many letters must be changed, added, left out or exchanged with their neighbor. */
+static size_t verb_distance(const char *a, const char *b)
+{
+    enum { MOST = 32 };
+    size_t rows[3][MOST + 1], m = strnlen(a, MOST), n = strnlen(b, MOST);
+    for (size_t j = 0; j <= n; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t least = last[j - 1] + (a[i - 1] != b[j - 1]);
+            least = last[j] + 1 < least ? last[j] + 1 : least;
+            least = now[j - 1] + 1 < least ? now[j - 1] + 1 : least;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                least = before[j - 2] + 1 < least ? before[j - 2] + 1 : least;
+            now[j] = least;
+        }
+    }
+    return rows[m % 3][n];
+}
+
+/* What other programs call it, or the verb that is spelled nearly so; NULL: neither. */
+static const char *verb_meant(const char *name)
+{
+    static const struct {
+        const char *said, *meant;
+    } words[] = {
+        {"lock", "acquire"}, {"get", "acquire"}, {"unlock", "release"}, {"free", "release"},
+        {"ls", "list"}, {"locks", "list"}, {"status", "list"}, {"ps", "list"}, {"show", "who"},
+        {"info", "who"}, {"holder", "who"}, {"open", "session open"}, {"login", "session open"},
+        {"close", "session close"}, {"logout", "session close"}, {"beat", "session beat"},
+        {"ping", "session beat"}, {"sessions", "session list"}, {"tokens", "token list"},
+        {"types", "type list"}, {"guards", "guard show"}, {"log", "events"}, {"history", "events"},
+        {"tail", "watch"}, {"break", "force-release"}, {"steal", "force-release"},
+        {"kill", "force-release"}, {"ask", "request"}, {"give", "hand-over"},
+        {"handover", "hand-over"}, {"exec", "run"}, {"with", "run"}, {"server", "serve"},
+        {"start", "serve"}, {"dump", "backup"}, {"export", "backup"}, {"import", "restore"},
+        {"gc", "sweep"}, {"versions", "version"}, {"migrate", "install"}, {"lint", "audit"},
+    };
+    const char *nearest = NULL;
+    size_t least = strlen(name) > 4 ? 3 : 2;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i].said, name) == 0)
+            return words[i].meant;
+    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+        size_t distance = verb_distance(name, (*verb)->name);
+        if (distance < least) {
+            least = distance;
+            nearest = (*verb)->name;
+        }
+    }
+    return nearest;
+}
+
+hf_status cli_verb_refuse(const char *name, hf_error *err)
+{
+    const char *meant = verb_meant(name);
+    return meant == NULL
+               ? hf_fail(err, HF_INVALID,
+                         "There is no verb '%.20s'; 'holdfast help' lists all verbs.", name)
+               : hf_fail(err, HF_INVALID,
+                         "There is no verb '%.20s'; did you mean 'holdfast %s'? 'holdfast help' "
+                         "lists all verbs.",
+                         name, meant);
+}
+
 bool cli_verb_is_noun(const char *word)
 {
     size_t length = strlen(word);
@@ -128,15 +195,17 @@ static hf_status find_verb(int *argc, char **argv, const cli_verb **out, hf_erro
         snprintf(name, sizeof name, "%s %s", first, second);
     }
     *out = cli_verb_find(name);
-    return *out != NULL
-               ? HF_OK
-               : hf_fail(err, HF_INVALID,
-                         "There is no verb '%.20s'; 'holdfast help' lists all verbs.", name);
+    return *out != NULL ? HF_OK : cli_verb_refuse(name, err);
 }
 
 static hf_status main_run(cli_call *call, int argc, char **argv, hf_error *err)
 {
     const cli_verb *verb = NULL;
+    if (argc == 0) {
+        cli_print_overview();
+        call->exit_code = hf_status_exit(HF_INVALID);
+        return HF_OK;
+    }
     hf_status status = find_verb(&argc, argv, &verb, err);
     if (status != HF_OK || verb == NULL)
         return status;

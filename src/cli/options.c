@@ -113,6 +113,11 @@ hf_status cli_parse(const cli_verb *verb, int argc, char **argv, cli_arguments *
 hf_status cli_check_operands(const cli_arguments *arguments, hf_error *err)
 {
     const cli_verb *verb = arguments->verb;
+    if (arguments->operands_count < verb->operands_min && strcmp(verb->name, "version") == 0)
+        return hf_fail(err, HF_INVALID,
+                       "'version' needs an operand: 'holdfast version %s'. The program's own "
+                       "version is shown by 'holdfast --version'.",
+                       verb->operands);
     if (arguments->operands_count < verb->operands_min)
         return hf_fail(err, HF_INVALID, "'%s' needs an operand: 'holdfast %s %s'.", verb->name,
                        verb->name, verb->operands);

@@ -29,7 +29,7 @@ static hf_status restore_run(cli_call *call, hf_error *err)
 }
 
 static const cli_option options[] = {
-    {"replace", NULL, "even if locks are held: they end"},
+    {"replace", NULL, "even if locks are held: those of the backup take their place"},
     CLI_END_OF_OPTIONS,
 };
 

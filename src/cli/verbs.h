@@ -23,6 +23,9 @@ extern const cli_verb *const cli_verbs[];
 /* The verb with that name, "who" or "session open"; NULL when there is none. */
 const cli_verb *cli_verb_find(const char *name);
 
+/* HF_INVALID: there is no such verb; the sentence names one that may have been meant. */
+hf_status cli_verb_refuse(const char *name, hf_error *err);
+
 /* Is it the first word of verbs that have two? */
 bool cli_verb_is_noun(const char *word);
 

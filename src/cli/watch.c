@@ -67,6 +67,8 @@ static hf_status watch_run(cli_call *call, hf_error *err)
             &(cli_view){watch_look, watch_draw, call, reader.interval_us, reader.max}, true, err);
     if (status == HF_OK)
         status = cli_events_end(call->manager, &reader.seq, err);
+    if (status == HF_OK && isatty(STDERR_FILENO))
+        cli_say("Waiting for changes in %s; interrupt to end.", call->store);
     return status == HF_OK ? cli_follow(&reader, err) : status;
 }
 

@@ -159,6 +159,11 @@ hf_status hf_duration_parse(const char *text, int64_t *out_us, hf_error *err)
             __builtin_add_overflow(number, *at - '0', &number))
             return hf_fail(err, HF_INVALID, "The duration is too long: %s.", how);
     int64_t unit = unit_us(at), us;
+    if (at != text && *at == '\0')
+        return hf_fail(err, HF_INVALID,
+                       "The duration %.20s has no unit: write %.20ss for seconds; the units are "
+                       "ms, s, m, h and d.",
+                       text, text);
     if (at == text || unit == 0)
         return hf_fail(err, HF_INVALID, "That is not a duration: %s.", how);
     if (__builtin_mul_overflow(number, unit, &us))

@@ -50,10 +50,10 @@ slurp() {
 
 # Keys are learned when sessions are opened and tokens made, and must not show anywhere else.
 watch_for_keys() {
-    if [[ "$1 ${2-}" == 'session open' ]]; then
+    if [[ "${1-} ${2-}" == 'session open' ]]; then
         grep -ohE '\.[0-9a-f]{32,128}$|"key":"[0-9a-f]+"' "$scratch/out" | grep -oE '[0-9a-f]{32,}' >>"$scratch/keys"
         grep -qFf "$scratch/keys" "$scratch/err" && echo "$*" >>"$scratch/leaks"
-    elif [[ "$1 ${2-}" == 'token create' ]]; then
+    elif [[ "${1-} ${2-}" == 'token create' ]]; then
         grep -ohE '[0-9a-f]{64}' "$scratch/out" >>"$scratch/keys"
         grep -qFf "$scratch/keys" "$scratch/err" && echo "$*" >>"$scratch/leaks"
     elif [[ -s $scratch/keys ]]; then

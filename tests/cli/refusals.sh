@@ -25,6 +25,25 @@ bad() {
 
 bad "no verb" --store "$store"
 bad "an unknown verb" aquire policy/2
+for pair in 'lock policy/2:acquire' 'unlock policy/2:release' 'ls:list' 'status:list' 'log:events' 'aquire policy/2:acquire' 'lsit:list' 'sessions:session list' \
+    'realease x:release' 'session opne:session open' 'help unlock:release'; do
+    # shellcheck disable=SC2086
+    run ${pair%:*}
+    expect "did you mean: ${pair%:*}" 2 "*There is no verb *; did you mean 'holdfast ${pair#*:}'? *"
+done
+run xyzzy
+expect "not what is like none" 2 "*There is no verb 'xyzzy'; 'holdfast help' lists all verbs.*"
+run
+expect "nothing at all shows the verbs, and is not a success" 2 '*Usage: holdfast VERB*acquire *'
+bad "a duration without a unit" acquire policy/2 --ttl 300
+run acquire policy/2 --ttl 300
+expect "what it would be" 2 '*300 has no unit: write 300s for seconds*'
+bad "a duration in two words" acquire policy/2 --ttl 5 min
+run acquire policy/2 --ttl 5 min
+expect "is told by its option" 2 '*--ttl: The duration 5 has no unit*'
+bad "version without a resource" version
+run version
+expect "names the other version" 2 "*'holdfast --version'*"
 bad "a noun without its verb" session
 bad "a noun with an unknown verb" session opne
 bad "help of an unknown verb is not a verb" session frobnicate
