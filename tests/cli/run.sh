@@ -36,6 +36,8 @@ first=$(sed -n 's/^Open this first: *//p' "$scratch/out")
 out=$(curl -s --retry 20 --retry-connrefused --retry-delay 1 "$first")
 code=$?
 expect "and the address to open first shows two people" 0 '<!doctype html>*What Alice Chen sees*What Bob Smith sees*'
+until grep -q '^Ready\. ' "$scratch/out" || ! kill -0 "$job" 2>/dev/null; do sleep 0.05; done
+check "that address is the last thing that is printed, when it answers" test "$(grep . "$scratch/out" | tail -n 1)" = "Ready. Open $first"
 out=$(curl -sL -c "$scratch/jar" "${first}alice/enter?to=/customers/42")
 code=$?
 expect "on one sample record, with the element of this server" 0 "*$url/edit-lock.js*Lindqvist &#38; Daughters*"
