@@ -31,10 +31,22 @@ const bearer = { authorization: `Bearer ${server.token}` };
 
 for (const [host, status] of [["127.0.0.1", 200], ["localhost:1", 200], ["[::1]:7420", 200], ["LOCKS.example.org", 200], ["locks.example.org:443", 200],
   ["[fd00::3]", 200], ["[fd00:0::3]:7420", 200], ["192.0.2.5:7420", 200], ["[::ffff:127.0.0.1]:7420", 200],
-  ["[fd00::4]", 403], ["fd00::3", 403], ["[fd00::3", 403], ["192.0.2.6", 403], ["0.0.0.0", 403], ["[::]:7420", 403],
+  ["[fd00::4]", 403], ["192.0.2.6", 403], ["0.0.0.0", 403], ["[::]:7420", 403],
   ["evil.example.com", 403], ["127.0.0.1.evil.com", 403], ["localhost.evil.com", 403], ["locks.example.org.evil.com", 403], ["127.evil", 403]]) {
   const answer = await raw(server, "GET", "/healthz", { host });
   check(answer.status === status, `Host ${host} is ${status === 200 ? "ours" : "refused"}`, answer);
+}
+for (const host of ["[::1]evil", "[::1]:evil", "localhost:evil", "localhost:80:80", "127.0.0.1:80evil", "fd00::3", "[fd00::3", "[127.0.0.1]", "[]", "[localhost]", "user@localhost",
+  "localhost/evil", "localhost evil", "localhost\\evil"]) {
+  const answer = await raw(server, "GET", "/healthz", { host });
+  check(answer.status === 400 && JSON.parse(answer.text).code === "invalid", `Host ${host} is malformed`, answer);
+}
+// The host of a target counts, whatever the header says.
+for (const [target, host, status] of [["http://localhost/healthz", "evil.example.com", 200], ["http://[::1]:7420/healthz", "a", 200], ["HTTPS://locks.example.org/healthz?", "a", 200],
+  ["http://evil.example.com/healthz", "localhost", 403], ["http://localhost:evil/healthz", "localhost", 400], ["http://[::1]evil/healthz", "localhost", 400],
+  ["http://evil@localhost/healthz", "localhost", 400], ["http:///healthz", "localhost", 400], ["//localhost/healthz", "localhost", 404]]) {
+  const answer = await exchange(server, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`, { half: true });
+  check(answer.statuses.join() === String(status), `GET ${target} with Host: ${host} is answered with ${status}`, answer);
 }
 
 // A load balancer's check may be HTTP/1.0 without a Host (HAProxy's is, unless it is told otherwise); no browser sends that.

@@ -13,15 +13,22 @@
 
 /* ---- Host ---- */
 
-/* The name without its port and brackets. */
-static hf_slice origin_host_name(const char *host)
+/* Takes apart HOST or HOST:PORT, where HOST is a name, or an address, that of IPv6 in brackets;
+ * `name` is without them. False: it is neither. No name: it is empty. */
+static bool origin_read_host(const char *host, hf_slice *name)
 {
-    if (host[0] == '[') {
-        const char *end = strchr(host, ']');
-        return end == NULL ? hf_slice_of(host) : (hf_slice){host + 1, (size_t)(end - host - 1)};
-    }
-    const char *colon = strchr(host, ':');
-    return colon == NULL ? hf_slice_of(host) : (hf_slice){host, (size_t)(colon - host)};
+    static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "0123456789-._~%!$&'()*+,;=";
+    net_address parsed;
+    bool v6 = host[0] == '[';
+    const char *at = v6 ? host + 1 : host;
+    const char *end = at + (v6 ? strcspn(at, "]") : strspn(at, of_names));
+    *name = (hf_slice){at, (size_t)(end - at)};
+    if (v6 && (*end != ']' || memchr(at, ':', name->size) == NULL ||
+               !net_address_parse(host, name->size + 2, &parsed)))
+        return false;
+    end += v6 ? 1 : 0;
+    return *end == '\0' || (*end == ':' && end[1 + strspn(end + 1, "0123456789")] == '\0');
 }
 
 static bool origin_is_loopback_name(hf_slice name)
@@ -45,38 +52,45 @@ static bool origin_same_host(hf_slice a, hf_slice b)
 
 /* A foreign name that resolves to a loopback address is refused (DNS rebinding). If the server can
  * be reached from other machines, any name is taken until the administrator has set --host. */
-static bool origin_host_is_ours(const char *host, const char *const *hosts, bool beyond_loopback)
+static bool origin_host_is_ours(hf_slice name, const char *const *hosts, bool beyond_loopback)
 {
-    hf_slice name = origin_host_name(host);
+    hf_slice ours;
     bool named = hosts != NULL && hosts[0] != NULL;
     if (name.size == 0)
         return false;
     for (size_t i = 0; named && hosts[i] != NULL; i++)
-        if (origin_same_host(name, origin_host_name(hosts[i])))
+        if (origin_read_host(hosts[i], &ours) && origin_same_host(name, ours))
             return true;
     return origin_is_loopback_name(name) || (beyond_loopback && !named);
 }
 
 /* Whether the request is meant for this server. */
-static bool origin_host_check(request *req, const char *host)
+static hf_status origin_host_check(request *req, const char *host, hf_error *err)
 {
+    hf_slice name;
     hf_slice path = req->http->path;
     /* No page connects to a Unix socket, and programs that do send any Host. A proxy that connects
      * to one may forward a page's request: then `local` is false. */
     if (req->http->local && strcmp(req->http->peer, "unix") == 0)
-        return true;
+        return HF_OK;
     /* The health check of a load balancer, by HTTP/1.0 without Host. No browser sends that, and the
      * answer is no secret. */
     if (host == NULL &&
         (req->http->method == HTTP_OPTIONS || hf_slice_equal(path, hf_slice_of("/healthz")) ||
          hf_slice_equal(path, hf_slice_of("/readyz"))))
-        return true;
-    host = host == NULL ? "" : host;
+        return HF_OK;
+    if (!origin_read_host(host == NULL ? "" : host, &name))
+        return hf_fail(err, HF_INVALID,
+                       "The Host header must be a name or an address, with a port or without.");
     /* The address that the client connected to is ours, named or not: DNS can't rebind a number.
      * Other numbers are not: browsers have let pages reach loopback by 0.0.0.0. (Behind port
      * forwarding clients use an address that we don't see; then --host names it.) */
-    return origin_host_is_ours(host, req->service->settings->host, req->service->beyond_loopback) ||
-           http_reached_at(req->http, origin_host_name(host));
+    if (origin_host_is_ours(name, req->service->settings->host, req->service->beyond_loopback) ||
+        http_reached_at(req->http, name))
+        return HF_OK;
+    return hf_fail(err, HF_DENIED,
+                   "The Host header names a server that this one does not answer for; name it "
+                   "with --host.");
 }
 
 /* ---- Origin ---- */
@@ -102,10 +116,9 @@ hf_status origin_check(request *req, hf_error *err)
 {
     const char *host = http_header(req->http, "host");
     const char *origin = http_header(req->http, "origin");
-    if (!origin_host_check(req, host))
-        return hf_fail(err, HF_DENIED,
-                       "The Host header names a server that this one does not answer for; name it "
-                       "with --host.");
+    hf_status status = origin_host_check(req, host, err);
+    if (status != HF_OK)
+        return status;
     if (origin == NULL || origin_is_own(req, origin, host) ||
         (req->route != NULL && req->route->public))
         return HF_OK;

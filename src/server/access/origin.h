@@ -12,7 +12,7 @@ typedef struct request request;
 #define ORIGIN_CSRF_HEADER "holdfast-csrf"
 
 /* Checks Host and Origin; sets req->origin. HF_DENIED: the host is not ours, or the origin is
- * foreign and not allowed, and the route is not public. */
+ * foreign and not allowed, and the route is not public. HF_INVALID: the host is malformed. */
 hf_status origin_check(request *req, hf_error *err);
 
 /* The token's secret that the request presents, in the arena, or NULL. It comes in the header

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The states, in the order in which bytes go through them:
  *
+ *   EMPTY_CR EMPTY_LF                                                  an empty line, once
  *   START METHOD TARGET VERSION LINE_LF
  *     LINE_START NAME BEFORE_VALUE VALUE LINE_LF ... HEAD_LF
  *       BODY                                                           Content-Length
@@ -42,6 +43,8 @@ enum {
     CHUNK,
     CHUNK_CR,
     CHUNK_LF,
+    EMPTY_CR,
+    EMPTY_LF,
     STATES
 };
 
@@ -86,10 +89,25 @@ static void framing_begin(framing *f)
 {
     f->header = OTHER;
     f->seen = 0;
-    f->http_1_0 = f->trailing = false;
+    f->http_1_0 = f->trailing = f->passed = false;
     f->used = f->headers = 0;
     f->length = f->body = 0;
     framing_go(f, START);
+}
+
+/* Some clients send an empty line behind a body. */
+static bool framing_on_empty_cr(framing *f, unsigned char c)
+{
+    (void)c;
+    f->passed = true;
+    return framing_go(f, EMPTY_LF);
+}
+
+static bool framing_on_empty_lf(framing *f, unsigned char c)
+{
+    f->used = 0;
+    return c == '\n' ? framing_go(f, START)
+                     : framing_refuse(f, 400, "A CR stands alone; lines end with CR LF.");
 }
 
 static bool framing_on_method(framing *f, unsigned char c)
@@ -370,7 +388,8 @@ static bool (*const on[STATES])(framing *f, unsigned char c) = {
     [VALUE] = framing_on_value,       [HEAD_LF] = framing_on_head_lf,
     [SIZE] = framing_on_size,         [EXTENSION] = framing_on_extension,
     [SIZE_LF] = framing_on_size_lf,   [CHUNK_CR] = framing_on_chunk_cr,
-    [CHUNK_LF] = framing_on_chunk_lf,
+    [CHUNK_LF] = framing_on_chunk_lf, [EMPTY_CR] = framing_on_empty_cr,
+    [EMPTY_LF] = framing_on_empty_lf,
 };
 
 static bool framing_in_chunk_line(const framing *f)
@@ -471,6 +490,8 @@ void framing_init(framing *f, const framing_limits *limits)
 framing_piece framing_next(framing *f, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
+    if (f->state == START && !f->passed && f->status == 0 && size > 0 && *at == '\r')
+        framing_go(f, EMPTY_CR);
     framing_piece piece = {.part = framing_part_of(f)};
     uint64_t requests = f->requests;
     while (piece.size < size && f->status == 0 && !piece.ends && framing_part_of(f) == piece.part) {
@@ -493,7 +514,7 @@ size_t framing_feed(framing *f, const void *bytes, size_t size)
 
 bool framing_idle(const framing *f)
 {
-    return f->state == START && f->status == 0;
+    return (f->state == START || f->state == EMPTY_LF) && f->status == 0;
 }
 
 uint64_t framing_awaits(const framing *f)

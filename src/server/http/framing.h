@@ -40,6 +40,7 @@ typedef struct framing {
     unsigned seen;   /* headers that matter, one bit each */
     bool http_1_0;
     bool trailing; /* in the trailers, not the head */
+    bool passed;   /* an empty line before the request */
     size_t used;   /* bytes of the head, the chunk's line or the trailers */
     size_t part;   /* bytes of the part that is being read: method, target, name, value ... */
     size_t headers;
@@ -54,7 +55,7 @@ void framing_init(framing *f, const framing_limits *limits);
 typedef enum framing_part {
     FRAMING_HEAD,    /* the request line and the headers, with the empty line */
     FRAMING_BODY,    /* the body itself, out of its chunks */
-    FRAMING_BETWEEN, /* the lines of chunks, and trailers: to be skipped */
+    FRAMING_BETWEEN, /* lines of chunks, trailers, an empty line before a request: to be skipped */
 } framing_part;
 
 /* The bytes up to where something begins or ends. */

@@ -47,8 +47,9 @@ enum { HTTP_PEER_SIZE = 48 };
 
 struct http_request {
     http_method method;
-    /* As it was sent, not decoded; begins with '/'. Other targets (http://..., *) were refused with
-     * 400: they would name the host a second time. */
+    /* As it was sent, not decoded; begins with '/'. Of a target such as http://HOST/PATH it is the
+     * path, and the host stands in place of the header "host". Other targets were refused with 400.
+     */
     hf_slice path;
     hf_slice query; /* after the '?'; may be empty */
     hf_slice body;

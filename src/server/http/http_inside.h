@@ -56,7 +56,8 @@ typedef struct http_head {
     bool expects;    /* Expect: 100-continue */
     bool demands;    /* Expect: something else */
     bool forwarded;  /* someone says that they passed it on */
-    size_t path, path_size;
+    bool has_host;   /* the target has, NUL-terminated: that counts instead of the header */
+    size_t target, path, path_size;
     size_t query, query_size;
     size_t fields, fields_end; /* name, NUL, value, NUL ...; names in lower case */
     uint64_t names;            /* http_head_bit of each */

@@ -210,21 +210,45 @@ static const char *http_head_find(const char *at, const char *end, const char *n
     return NULL;
 }
 
+/* A target as for a proxy, http://HOST/PATH, which every server must take (RFC 9112, 3.2.2). HOST
+ * counts instead of the header; it is moved to the front of the target, with a NUL behind it. Where
+ * the path begins; NULL: it is no such target. */
+static char *http_head_take_host(char *target, char *end, http_head *out)
+{
+    size_t scheme = strncasecmp(target, "http://", 7) == 0    ? 7
+                    : strncasecmp(target, "https://", 8) == 0 ? 8
+                                                              : 0;
+    char *path = target + scheme;
+    while (path < end && *path != '/' && *path != '?' && *path != '@')
+        path++;
+    size_t size = (size_t)(path - target) - scheme;
+    if (scheme == 0 || size == 0 || *path == '@')
+        return NULL;
+    memmove(target, target + scheme, size);
+    target[size] = '\0';
+    out->has_host = true;
+    if (path == end || *path != '/')
+        *--path = '/';
+    return path;
+}
+
 /* Rewrites the headers within `text`; the values of a header given more than once are joined.
- * False: the target is not a path. */
+ * False: the target is neither a path nor has one behind a host. */
 static bool http_head_split(char *text, size_t size, http_head *out)
 {
     char *line_end = memchr(text, '\r', size), *space = memchr(text, ' ', size);
-    size_t target = (size_t)(space + 1 - text);
-    char *version = memchr(space + 1, ' ', size - target);
-    char *question = memchr(space + 1, '?', (size_t)(version - space - 1));
     bool http_1_0 = line_end[-1] == '0';
     *out = (http_head){.method = http_head_method_of(text, (size_t)(space - text)),
                        .http_1_0 = http_1_0,
                        .keep_alive = !http_1_0,
-                       .path = target,
-                       .path_size = (size_t)((question == NULL ? version : question) - space - 1),
-                       .query = (size_t)((question == NULL ? version : question + 1) - text)};
+                       .target = (size_t)(space + 1 - text)};
+    char *path = space + 1, *version = memchr(path, ' ', size - out->target);
+    if (*path != '/' && (path = http_head_take_host(path, version, out)) == NULL)
+        return false;
+    char *question = memchr(path, '?', (size_t)(version - path));
+    out->path = (size_t)(path - text);
+    out->path_size = (size_t)((question == NULL ? version : question) - path);
+    out->query = (size_t)((question == NULL ? version : question + 1) - text);
     out->query_size = (size_t)(version - text) - out->query;
     char *fields = line_end, *to = fields, *line = line_end + 2;
     out->fields = (size_t)(fields - text);
@@ -239,7 +263,7 @@ static bool http_head_split(char *text, size_t size, http_head *out)
         line = end + 2;
     }
     out->fields_end = (size_t)(to - text);
-    return text[target] == '/';
+    return true;
 }
 
 /* ---- memory ---- */
@@ -346,6 +370,8 @@ const char *http_header(http_request *request, const char *name)
 {
     http_held *r = held_of(request);
     const char *text = r->text.at;
+    if (r->head.has_host && strcasecmp(name, "host") == 0)
+        return r->text.size > 0 ? text + r->head.target : NULL;
     bool maybe = r->text.size > 0 && (r->head.names & http_head_bit(name, strlen(name))) != 0;
     return maybe ? http_head_find(text + r->head.fields, text + r->head.fields_end, name) : NULL;
 }
@@ -472,7 +498,8 @@ static bool http_request_take_head(http_conn *c, bool more)
                         "The request expects something other than 100-continue, the only thing "
                         "known here.");
         else
-            conn_refuse(c, 400, "The request's target is not a path; it must begin with /.");
+            conn_refuse(c, 400, "The request's target is not a path; it must begin with /, or with "
+                        "http:// and a host.");
         return false;
     }
     if (!http_request_take_client(c, r)) {
@@ -504,10 +531,13 @@ static void http_request_hand_out(http_conn *c)
     h->settings.handle(h->settings.context, &r->request); /* request_begin */
 }
 
-/* Takes one piece; how many bytes it has. */
+/* Takes one piece; how many bytes it has. An empty line before a request does not begin it. */
 static size_t http_request_take_piece(http_conn *c, const char *from, size_t size)
 {
     framing_piece piece = framing_next(&c->framing, from, size);
+    bool before = piece.part == FRAMING_BETWEEN && c->framing.status == 0;
+    if (c->phase == IDLE && (before || !http_request_begin_reading(c)))
+        return piece.size;
     http_held *r = c->held;
     if (piece.part == FRAMING_BODY &&
         r->text.size - r->head_size + piece.size > r->body_max) {
@@ -534,8 +564,7 @@ static size_t http_request_take_piece(http_conn *c, const char *from, size_t siz
 size_t conn_feed(http_conn *c, const char *from, size_t size)
 {
     size_t used = 0;
-    while (used < size &&
-           (c->phase == READING || (c->phase == IDLE && http_request_begin_reading(c))))
+    while (used < size && (c->phase == READING || c->phase == IDLE))
         used += http_request_take_piece(c, from + used, size - used);
     if (c->phase != READING)
         return used;

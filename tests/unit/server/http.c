@@ -302,7 +302,10 @@ static void what_framing_refuses_is_answered_with_its_sentence(void **state)
                  "body is too large");
     http_refused("get / HTTP/1.1\r\n" HOST "\r\n", 400, "capital letters");
     http_refused("GET / HTTP/2.0\r\n" HOST "\r\n", 505, "Only HTTP/1.0 and HTTP/1.1");
-    http_refused("GET http://a/ HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
+    http_refused("GET http:/// HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
+    http_refused("GET http://u@a/ HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
+    http_refused("GET ftp://a/ HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
+    http_refused("CONNECT a:443 HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
     http_refused("OPTIONS * HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
     http_refused("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabcde\r\n", 400,
                  "longer than it says");
@@ -449,6 +452,65 @@ static void headers_are_found_by_their_names(void **state)
     server_http_header("x", "X:\r\nX:\r\nX: 1\r\n", 200, ", , 1");
 }
 
+/* As for a proxy; the host of the target counts, whatever the header says. */
+static void a_target_may_have_a_host(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target, *header, *body;
+    } cases[] = {
+        {"http://b/header?host", "a", "b"},
+        {"HTTPS://[::1]:80/header?Host", "a", "[::1]:80"},
+        {"http://a.b:1/echo", "c", "GET\n/echo\n\n\n127.0.0.1\nlocal\nclear\n"},
+        {"http://a/echo?http://x/@y", "c",
+         "GET\n/echo\nhttp://x/@y\n\n127.0.0.1\nlocal\nclear\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char request[256];
+        client c = dial(&s);
+        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: %s\r\nX: y\r\n\r\n",
+                 cases[i].target, cases[i].header);
+        for (int turn = 0; turn < 2; turn++) {
+            say(&c, request);
+            expect_answer(&c, 200, cases[i].body);
+        }
+        hang_up(&c);
+    }
+    static const char *const bare[] = {"http://a", "http://a?x"};
+    for (size_t i = 0; i < 2; i++) { /* the path is / */
+        char request[256];
+        client c = dial(&s);
+        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n" HOST "\r\n", bare[i]);
+        say(&c, request);
+        expect_answer(&c, 404, NULL);
+        hang_up(&c);
+    }
+}
+
+/* It is not the beginning of one: nobody waits for the rest. */
+static void an_empty_line_before_a_request_is_passed_over(void **state)
+{
+    (void)state;
+    http_free(s.h);
+    s.settings.head_timeout_us = 100000;
+    s.settings.idle_timeout_us = INT32_MAX;
+    hf_error err;
+    expect(HF_OK, http_new(&s.settings, &s.h, &err), err);
+    scene_listen(&s, "127.0.0.1:0", NULL);
+    client c = dial(&s), other = dial(&s);
+    say(&c, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello\r\n");
+    expect_answer(&c, 200, NULL);
+    say(&other, "GET /echo HTT");
+    expect_answer(&other, 408, NULL); /* longer than a head may take */
+    say(&c, "GET /echo HTTP/1.1\r\n" HOST "\r\n\r");
+    expect_answer(&c, 200, NULL);
+    say(&c, "\nGET /echo HTTP/1.1\r\n" HOST "\r\n");
+    expect_answer(&c, 200, NULL);
+    say(&c, "\r\n\r\nGET /echo HTTP/1.1\r\n" HOST "\r\n");
+    expect_answer(&c, 400, NULL);
+    hang_up(&c), hang_up(&other);
+}
+
 static void two_headers(const char *names, const char *lines, const char *values)
 {
     client c = dial(&s);
@@ -551,6 +613,8 @@ int main(void)
         TEST(a_header_with_a_line_end_never_gets_out),
         TEST(an_answer_that_is_too_large_to_be_sent_is_a_500),
         TEST(headers_are_found_by_their_names),
+        TEST(a_target_may_have_a_host),
+        TEST(an_empty_line_before_a_request_is_passed_over),
         TEST(a_header_stays_as_it_is_while_others_are_looked_at),
         TEST(nothing_of_an_answered_request_stays_in_memory),
     };
