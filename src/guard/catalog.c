@@ -346,6 +346,20 @@ static hf_status fit_columns(const guard *it, const guard_table *table, hf_error
     return HF_OK;
 }
 
+/* MySQL: of all types only the text of a TIMESTAMP depends on who writes. */
+static hf_status fit_names(const guard *it, const guard_table *table, hf_error *err)
+{
+    for (size_t i = 0; i < table->key_count; i++)
+        if (it->check >= GUARD_LOCK && it->parent[0] == '\0' &&
+            strncasecmp(table->key[i]->type, "timestamp", 9) == 0)
+            return hf_fail(err, HF_INVALID,
+                           "The key column %s of %s is a TIMESTAMP, which each session sees in its "
+                           "own time zone, so that one row would have several names. Make it a "
+                           "DATETIME in UTC, or guard the table by a version column.",
+                           table->key[i]->name, table->name);
+    return HF_OK;
+}
+
 static hf_status fit_uniques(const guard_table *table, hf_error *err)
 {
     for (size_t i = 0; i < table->uniques_count; i++)
@@ -448,6 +462,8 @@ hf_status guard_table_fit(guard_db *db, const guard *it, const guard_table *tabl
                        "InnoDB first.",
                        table->name, table->engine, table->name);
     hf_status status = fit_columns(it, table, err);
+    if (status == HF_OK && guard_is_mysql(kind))
+        status = fit_names(it, table, err);
     if (status == HF_OK && kind == HF_DB_SQLITE)
         status = fit_uniques(table, err);
     if (status == HF_OK)

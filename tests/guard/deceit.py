@@ -251,6 +251,20 @@ def premises(db):
             check(f"{db.kind}: check refuses a name like {type}/{id!r}", *one.refused(f"CALL {db.ns}check(%s, %s, 'x', 1)", type, id, numbers=(1264,)))
 
 
+def names(db):
+    """One row has one name: a key that each session sees in its own time zone gives none."""
+    stamped = f"stamped_{OWN}"
+    db.drop(stamped)
+    db.sql(f"CREATE TABLE {stamped} (day INT, at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, version INT NOT NULL DEFAULT 1, PRIMARY KEY (day, at));")
+    db.guard("add", stamped, "--type", "policy")
+    check(f"{db.kind}: a TIMESTAMP in the key is refused where it names a lock, with the remedy",
+          db.code == 2 and "at of" in db.out and "DATETIME" in db.out, db.out)
+    db.guard("add", stamped, "--type", "stamped", "--version", "version")
+    check(f"{db.kind}: ... and does no harm where the version is in the row", db.code == 0, db.out)
+    db.guard("remove", stamped)
+    db.drop(stamped)
+
+
 for database in databases():
     install(database)
     try:
@@ -261,6 +275,7 @@ for database in databases():
         snapshots(database)
         readers(database)
         premises(database)
+        names(database)
     finally:
         for table in MINE:
             database.guard("remove", table)
