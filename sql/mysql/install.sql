@@ -14,6 +14,10 @@ SET autocommit = @holdfast_autocommit;
 SET sql_mode = @holdfast_sql_mode;
 SET lock_wait_timeout = DEFAULT
 
+-- Does SYSDATE tell when the statement began, as NOW does? (Should both be one by chance, they are read again.)
+-- name: clock
+SELECT SYSDATE(6) = NOW(6) AND SLEEP(0.01) = 0 AND SYSDATE(6) = NOW(6)
+
 -- One installation at a time.
 -- name: own
 SELECT GET_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 256), 40)), 20)

@@ -313,10 +313,28 @@ static hf_status mysql_schema_make(hf_db *db, const char *names, const sql_schem
     return status;
 }
 
+/* A server that is told to take SYSDATE for NOW lets every session move the time by SET timestamp.
+ */
+static hf_status mysql_schema_refuse_clock(hf_db *db, hf_error *err)
+{
+    char same[8] = "";
+    hf_status status =
+        hf_db_ask(db, mysql_install_sql[MYSQL_INSTALL_CLOCK], same, sizeof same, err);
+    if (status == HF_OK && strcmp(same, "1") == 0)
+        status = hf_fail(err, HF_UNAVAILABLE,
+                         "%s was started with sysdate-is-now, so that every session may set the "
+                         "time of locks; start it without.",
+                         hf_db_path(db));
+    return status;
+}
+
 static hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
                                       const char *role, hf_error *err)
 {
-    hf_status status = mysql_schema_own(db, names, err);
+    hf_status status = mysql_schema_refuse_clock(db, err);
+    if (status != HF_OK)
+        return status;
+    status = mysql_schema_own(db, names, err);
     if (status == HF_OK)
         status = mysql_schema_make(db, names, to, role, err);
     return mysql_schema_disown(db, names, status);
@@ -325,7 +343,10 @@ static hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_sc
 hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err)
 {
     int version, found;
-    hf_status status = mysql_schema_look(db, names, &schema, &version, &found, err);
+    hf_status status = mysql_schema_refuse_clock(db, err);
+    if (status != HF_OK)
+        return status;
+    status = mysql_schema_look(db, names, &schema, &version, &found, err);
     /* A table that someone is just making can look like a stranger's: it is judged again when
      * nobody installs. */
     bool judged = status != HF_UNAVAILABLE || !may_install || !hf_db_alive(db);
