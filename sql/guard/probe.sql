@@ -102,6 +102,10 @@ UPDATE {table} SET {holdfast} = 1 - {version} WHERE {row} AND {version} <> 1
 -- name: replica_role
 -- postgres:
 UPDATE {table} SET {plain} = {plain} WHERE {row}
+-- Beside a temporary table that hides holdfast's table of guards and says that this one is off.
+-- name: update_hidden
+-- mysql:
+UPDATE {table} SET {plain} = {plain} WHERE {row}
 -- name: truncate
 -- postgres:
 TRUNCATE {table}

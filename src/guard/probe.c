@@ -42,6 +42,8 @@ static const char *const probe_what[GUARD_PROBE_COUNT] = {
     [GUARD_PROBE_MARK_AND_CHANGE] = "a mark for deletion that changes something",
     [GUARD_PROBE_MARK_OLD_NUMBER] = "a mark for deletion with an older version",
     [GUARD_PROBE_REPLICA_ROLE] = "an UPDATE with session_replication_role = replica",
+    [GUARD_PROBE_UPDATE_HIDDEN] =
+        "an UPDATE beside a temporary table by the name of holdfast's table of guards",
     [GUARD_PROBE_TRUNCATE] = "TRUNCATE",
 };
 
@@ -275,6 +277,33 @@ static hf_status probe_attack(probe *p, const char *sql, int64_t *changed, hf_er
     return status;
 }
 
+static hf_status probe_hide(probe *p, const char *template, hf_error *err)
+{
+    hf_buffer sql = {0}, name = {0};
+    guard_words words = {0};
+    guard_word_set(&words, "ns", p->db.names);
+    guard_add_text(&name, p->kind, p->table.full);
+    guard_word_take(&words, "name", &name);
+    guard_fill(&sql, template, &words);
+    hf_status status = sql.failed ? hf_fail_memory(err) : hf_db_run(p->db.db, sql.text, err);
+    guard_words_done(&words);
+    hf_buffer_done(&sql);
+    return status;
+}
+
+/* What a session does before the attack itself. */
+static hf_status probe_prepare(probe *p, int id, hf_error *err)
+{
+    if (id == GUARD_PROBE_REPLICA_ROLE)
+        return hf_db_run(p->db.db, "SET LOCAL session_replication_role = replica", err);
+    if (id == GUARD_PROBE_UPDATE_HIDDEN)
+        return probe_hide(p,
+                          "CREATE TEMPORARY TABLE {ns}_guard AS "
+                          "SELECT {name} AS table_name, 'off' AS mode, 0 AS suppressed_us",
+                          err);
+    return HF_OK;
+}
+
 static hf_status probe_try(probe *p, int id, hf_error *err)
 {
     hf_buffer sql = {0};
@@ -283,16 +312,14 @@ static hf_status probe_try(probe *p, int id, hf_error *err)
     const char *template = probe_sql(p, id);
     if (template == NULL || (id == GUARD_PROBE_MERGE && hf_db_version(p->db.db) < 150000))
         return HF_OK;
-    if (!probe_can_fill(p, template))
+    if (!probe_can_fill(p, template) || (id == GUARD_PROBE_UPDATE_HIDDEN && p->it == NULL))
         return HF_OK;
     guard_fill(&sql, template, &p->words);
     hf_status status =
         sql.failed ? hf_fail_memory(err) : hf_db_run(p->db.db, "SAVEPOINT probe", err);
     if (status == HF_OK) {
-        hf_status tried =
-            id == GUARD_PROBE_REPLICA_ROLE
-                ? hf_db_run(p->db.db, "SET LOCAL session_replication_role = replica", &said)
-                : HF_OK;
+        hf_status tried = probe_prepare(p, id, &said);
+        bool hidden = tried == HF_OK && id == GUARD_PROBE_UPDATE_HIDDEN;
         if (tried == HF_OK)
             tried = probe_attack(p, sql.text, &changed, &said);
         if (tried == HF_OK)
@@ -300,8 +327,14 @@ static hf_status probe_try(probe *p, int id, hf_error *err)
                        changed > 0 ? PROBE_THROUGH : PROBE_REFUSED,
                        changed > 0 ? "" : "no row was changed");
         else
-            probe_note(p, guard_probe_names[id], probe_what[id], probe_judge_error(p, said.message),
+            /* The trigger drops the temporary table and misses it then. */
+            probe_note(p, guard_probe_names[id], probe_what[id],
+                       hidden && strstr(said.message, "error 1146") != NULL
+                           ? PROBE_REFUSED
+                           : probe_judge_error(p, said.message),
                        said.message);
+        if (hidden)
+            (void)probe_hide(p, "DROP TEMPORARY TABLE IF EXISTS {ns}_guard", NULL);
         status = hf_db_run(p->db.db, "ROLLBACK TO SAVEPOINT probe", err);
     }
     hf_buffer_done(&sql);

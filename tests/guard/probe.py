@@ -45,6 +45,11 @@ def holes(db):
             f"UPDATE {T} SET e = id, holdfast = version; CREATE UNIQUE INDEX later_{OWN} ON {T} (e);", {"replace_default"}
         yield "a unique index that came later", f"CREATE UNIQUE INDEX later_{OWN} ON {T} (premium);", {"replace_by_unique"}
     else:
+        procedure = (f"DROP PROCEDURE {db.ns}guard_refuse;\nDELIMITER //\n"
+                     f"CREATE PROCEDURE {db.ns}guard_refuse(t VARBINARY(255), k VARBINARY(16), n INT, s TEXT) "
+                     f"IF (SELECT mode FROM {db.ns}guard WHERE table_name = t) <> 'off' "
+                     "THEN SIGNAL SQLSTATE '23H02' SET MESSAGE_TEXT = 'refused', MYSQL_ERRNO = 1217; END IF//\nDELIMITER ;")
+        yield "a procedure of an older version", procedure, {"update_hidden"}
         yield "REPLACE without a trigger for DELETE", f"DROP TRIGGER {trigger(db, 'delete')};", {"replace", "replace_by_unique", "delete_ignore"}
         keeper = db.sql(f"SELECT table_name FROM information_schema.referential_constraints WHERE referenced_table_name = '{T}';")
         yield "nothing that keeps TRUNCATE away", f"DROP TABLE {keeper};", {"truncate"}
