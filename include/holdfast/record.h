@@ -18,6 +18,10 @@
  * A record is named as a lock is: "customer/42". A key of several columns is "line/17,3"; in it a
  * comma or a percent sign of a value is written %2C or %25. Bytes are written in hex.
  *
+ * Tables that a guard watches (docs/guards.md) are saved like others: a commit writes the version
+ * that was read, or the fence of the root's lock or save, into the column `holdfast`, which is none
+ * of the record's columns.
+ *
  * Everything a unit hands out lives as long as the unit. A unit is used by one thread at a time;
  * tables are shared by threads. */
 #ifndef HOLDFAST_RECORD_H
@@ -314,7 +318,8 @@ HF_API void hf_report_free(hf_report *report);
 
 /* Sets columns of many records, each if its version is still the one that was read. */
 typedef struct hf_bulk {
-    const char *table;          /* a root with a version column and without a policy of locks */
+    /* a root with a version column and without a policy of locks, not guarded by locks or saves */
+    const char *table;
     const char *const *columns; /* to be set */
     size_t columns_count;
     const char *const *keys; /* "42": what stands after the type in a record's name */

@@ -56,6 +56,11 @@ static hf_status bulk_check(bulk_work *work, hf_tables *tables, hf_error *err)
             "Records of %s can't be saved in bulk: it takes a root with a version column "
             "and without locks.",
             table->name);
+    if (table->guard >= REC_GUARD_LOCK)
+        return hf_fail(err, HF_INVALID,
+                       "Records of %s can't be saved in bulk: the table is guarded by locks or "
+                       "saves; commit them in units.",
+                       table->name);
     if (bulk->columns_count == 0 || bulk->columns_count > BULK_COLUMNS_MAX ||
         bulk->columns == NULL || bulk->keys == NULL || bulk->versions == NULL ||
         bulk->values == NULL)
@@ -238,6 +243,11 @@ static void bulk_set(const bulk_work *work, hf_buffer *out, size_t after)
         hf_buffer_print(out, ", %s%s = ", own, column->quoted);
         bulk_typed(work, out, table->key_count + 2 + i, column);
     }
+    if (table->guard == REC_GUARD_VERSION && (int)table->carries == table->version)
+        hf_buffer_print(out, ", %s%s = u.hf_version", own, table->carried);
+    else if (table->guard == REC_GUARD_VERSION)
+        hf_buffer_print(out, ", %s%s = t.%s", own, table->carried,
+                        table->columns[table->carries].quoted);
     if (table->by >= 0)
         hf_buffer_print(out, ", %s%s = %s%zu", own, table->columns[table->by].quoted,
                         tables->places, after + 1);

@@ -22,7 +22,13 @@ static const char *rec_catalog_sql(const hf_tables *tables, enum rec_catalog_id 
 static hf_status rec_catalog_ask(const hf_tables *tables, hf_db *db, const rec_table *table,
                                  enum rec_catalog_id id, hf_stmt **out, hf_error *err)
 {
-    hf_status status = hf_stmt_new(db, rec_catalog_sql(tables, id), out, err);
+    hf_buffer sql = {0}; /* with the namespace */
+    const char *at = rec_catalog_sql(tables, id);
+    for (const char *mark; (mark = strstr(at, "{ns}")) != NULL; at = mark + 4)
+        hf_buffer_print(&sql, "%.*s%s", (int)(mark - at), at, tables->url.names);
+    hf_buffer_print(&sql, "%s", at);
+    hf_status status = sql.failed ? hf_fail_memory(err) : hf_stmt_new(db, sql.text, out, err);
+    hf_buffer_done(&sql);
     if (status != HF_OK)
         return status;
     hf_value schema = {.bytes = hf_slice_of(table->schema)},
@@ -200,6 +206,8 @@ static hf_status rec_catalog_column(hf_tables *tables, rec_table *table, hf_stmt
     column->made = hf_stmt_column_int(stmt, 4) != 0;
     column->generated = hf_stmt_column_int(stmt, 5) != 0;
     column->chars_max = (size_t)hf_stmt_column_int(stmt, 6);
+    if (hf_stmt_column_int(stmt, 7) != 0 && strcasecmp(column->name, "holdfast") == 0)
+        table->guard = REC_GUARD_HIDDEN;
     rec_type_set(tables, type, column);
     column->read = rec_reading(tables, type, column);
     if (column->read == NULL)
@@ -254,6 +262,62 @@ static hf_status rec_catalog_columns(hf_tables *tables, hf_db *db, rec_table *ta
                        table->name);
     if (status == HF_OK)
         rec_catalog_rowid(tables, table);
+    return status;
+}
+
+/* ---- guards ---- */
+
+/* The column of the number leaves the list: it is no value of the record. */
+static hf_status rec_catalog_carried(hf_tables *tables, rec_table *table, size_t at,
+                                     hf_stmt *stmt, hf_error *err)
+{
+    static const char *const checks[] = {[REC_GUARD_VERSION] = "version",
+                                         [REC_GUARD_LOCK] = "lock",
+                                         [REC_GUARD_SAVE] = "save"};
+    char check[16] = "", version[HF_TEXT_SIZE] = "";
+    table->carried = table->columns[at].quoted;
+    table->guard_type = "";
+    if (stmt != NULL) {
+        hf_slice_copy(check, sizeof check, hf_stmt_column_text(stmt, 0));
+        hf_slice_copy(version, sizeof version, hf_stmt_column_text(stmt, 1));
+        table->guard_type = hf_arena_text(&tables->arena, hf_stmt_column_text(stmt, 2));
+        for (rec_guard it = REC_GUARD_VERSION; it <= REC_GUARD_SAVE; it++)
+            if (strcmp(checks[it], check) == 0)
+                table->guard = it;
+    }
+    table->count--;
+    memmove(&table->columns[at], &table->columns[at + 1],
+            (table->count - at) * sizeof *table->columns);
+    for (size_t i = 0; i < table->key_count; i++)
+        table->key[i] -= table->key[i] > at;
+    int counted = rec_column_named(table, version);
+    table->carries = counted < 0 ? table->count : (size_t)counted;
+    return table->guard_type == NULL ? hf_fail_memory(err) : HF_OK;
+}
+
+/* A column `holdfast` is the guard's where the table of guards says so. Who may not read that table
+ * knows it by its comment. */
+static hf_status rec_catalog_guard(hf_tables *tables, hf_db *db, rec_table *table, hf_error *err)
+{
+    hf_stmt *stmt = NULL;
+    bool row = false, hidden = table->guard == REC_GUARD_HIDDEN;
+    int at = rec_column_named(table, "holdfast");
+    table->guard = REC_OPEN;
+    if (at < 0 || table->columns[at].holds != REC_INT || !table->columns[at].null_ok)
+        return HF_OK;
+    hf_status status = rec_catalog_ask(tables, db, table, REC_CATALOG_GUARD, &stmt, err);
+    if (status == HF_OK)
+        status = hf_stmt_step(stmt, &row, err);
+    hf_failure failure = status == HF_OK ? HF_FAILURE_OTHER : hf_db_failure(db);
+    bool unknown = failure == HF_FAILURE_DENIED || failure == HF_FAILURE_MISSING ||
+                   (status == HF_INTERNAL && tables->dialect == REC_SQLITE);
+    if (unknown)
+        status = HF_OK;
+    if (status == HF_OK && (row || (unknown && hidden))) {
+        table->guard = REC_GUARD_HIDDEN;
+        status = rec_catalog_carried(tables, table, (size_t)at, row ? stmt : NULL, err);
+    }
+    hf_stmt_free(stmt);
     return status;
 }
 
@@ -322,6 +386,8 @@ hf_status rec_catalog_read(hf_tables *tables, hf_db *db, rec_table *table, hf_er
     hf_status status = rec_catalog_find(tables, db, table, err);
     if (status == HF_OK)
         status = rec_catalog_columns(tables, db, table, err);
+    if (status == HF_OK)
+        status = rec_catalog_guard(tables, db, table, err);
     if (status == HF_OK)
         status = rec_catalog_references(tables, db, table, err);
     return status;

@@ -25,6 +25,7 @@ static void commit_mark(hf_unit *unit)
     for (hf_record *it = unit->first; it != NULL; it = it->next) {
         it->place = place++;
         it->moves = it->read = it->there = it->ends = false;
+        it->guards = 0;
         it->coming = it->theirs = NULL;
         it->coming_id = NULL;
         it->coming_version = it->theirs_version = 0;
@@ -72,6 +73,18 @@ static bool commit_goes_along(const hf_record *record)
     return record->removed && record->parent != NULL && record->parent->removed;
 }
 
+/* Which fences its root needs. A root that is added carries nothing. */
+static void commit_guards(hf_record *record)
+{
+    hf_tables *tables = record->unit->tables;
+    hf_record *root = rec_record_root(record);
+    unsigned guards = record->added && record->parent == NULL ? 0 : 1U << record->table->guard;
+    for (size_t i = 0; record->removed && i < tables->count; i++)
+        if (rec_write_is_below(&tables->tables[i], record->table))
+            guards |= 1U << tables->tables[i].guard;
+    root->guards |= guards & (1U << REC_GUARD_LOCK | 1U << REC_GUARD_SAVE);
+}
+
 static hf_status commit_plan(rec_work *work, hf_error *err)
 {
     size_t count = 0;
@@ -85,6 +98,7 @@ static hf_status commit_plan(rec_work *work, hf_error *err)
     for (hf_record *it = work->unit->first; it != NULL; it = it->next) {
         if (!commit_is_write(it) || (commit_goes_along(it) && it->added))
             continue;
+        commit_guards(it);
         if (!commit_goes_along(it))
             work->writes[work->writes_count++] = it;
         if (!it->added)
@@ -103,7 +117,8 @@ static bool commit_is_single(const rec_work *work)
     const rec_table *table = record->table;
     return work->writes_count == 1 && work->unit->reliances == NULL && !work->unit->unsure &&
            !record->added && record->moves && table->version >= 0 && table->made_at < 0 &&
-           table->parent == NULL && !rec_locks_to_edit(table) &&
+           table->parent == NULL && !rec_locks_to_edit(table) && table->guard < REC_GUARD_LOCK &&
+           !(record->removed && table->guard != REC_OPEN) &&
            !(record->removed && rec_write_has_members(work->conn->tables, table)) &&
            !(work->conn->tables->dialect == REC_MYSQL && rec_write_reads_back(record));
 }
@@ -171,8 +186,10 @@ static hf_status commit_write_all(rec_work *work, hf_error *err)
             status = commit_lost(work, work->writes[i], REC_UPDATE, err);
         else if (status == HF_STALE)
             status = rec_commit_stale(work, err);
+        if (status == HF_OK && work->writes[i]->added && work->writes[i]->guards != 0)
+            status = rec_lock_save(work, true, work->writes[i], err);
     }
-    return status == HF_OK ? rec_lock_save(work, true, err) : status;
+    return status == HF_OK ? rec_lock_save(work, true, NULL, err) : status;
 }
 
 static hf_status commit_inside(rec_work *work, bool plain, hf_error *err)
@@ -186,7 +203,7 @@ static hf_status commit_inside(rec_work *work, bool plain, hf_error *err)
     status = rec_set_ends(work, err);
     if (status != HF_OK)
         return status;
-    status = rec_lock_save(work, false, err);
+    status = rec_lock_save(work, false, NULL, err);
     if (status != HF_OK)
         return commit_refused_save(work, status, err);
     status = rec_check(work, true, err);

@@ -45,6 +45,11 @@ bool rec_locks_to_edit(const rec_table *table)
     return table->root->as->policy > HF_POLICY_OPTIMISTIC;
 }
 
+bool rec_guard_moves(const rec_table *table)
+{
+    return table->guard == REC_GUARD_VERSION || table->guard == REC_GUARD_SAVE;
+}
+
 bool rec_locks_to_read(const rec_table *table, hf_mode *mode)
 {
     hf_policy policy = table->root->as->policy;
@@ -226,6 +231,26 @@ static hf_status rec_describe_parent(hf_tables *tables, rec_table *table, hf_err
     return rec_describe_link(tables, table, err);
 }
 
+/* What can't be read of a guard is what fits the description. */
+static hf_status rec_describe_guard(hf_tables *tables, rec_table *table, hf_error *err)
+{
+    if (table->guard == REC_GUARD_HIDDEN)
+        table->guard = rec_locks_to_edit(table) ? REC_GUARD_LOCK
+                       : table->version >= 0    ? REC_GUARD_VERSION
+                                                : REC_GUARD_SAVE;
+    if (table->guard == REC_GUARD_VERSION && table->carries == table->count && table->version >= 0)
+        table->carries = (size_t)table->version;
+    if (table->guard < REC_GUARD_LOCK)
+        return HF_OK;
+    tables->locks = true;
+    if (table->guard_type[0] == '\0' || strcmp(table->guard_type, table->root->type) == 0)
+        return HF_OK;
+    return hf_fail(err, HF_INVALID,
+                   "The table %s is guarded as %s/..., and its records belong to %s/...; guard and "
+                   "description must name the same root.",
+                   table->name, table->guard_type, table->root->type);
+}
+
 static hf_status rec_describe_roots(hf_tables *tables, hf_error *err)
 {
     for (size_t i = 0; i < tables->count; i++) {
@@ -249,6 +274,9 @@ static hf_status rec_describe_roots(hf_tables *tables, hf_error *err)
         table->root->stored = as->compare == HF_COMPARE_VERSION && table->root->version < 0;
         if (table->root->stored || as->policy != HF_POLICY_NONE)
             tables->locks = true;
+        hf_status status = rec_describe_guard(tables, table, err);
+        if (status != HF_OK)
+            return status;
     }
     return HF_OK;
 }

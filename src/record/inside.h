@@ -54,6 +54,15 @@ typedef struct rec_column {
 
 enum { REC_KEY_MAX = 8, REC_COLUMNS_MAX = 1000 };
 
+/* What the guard of a table wants a statement to carry (docs/guards.md). */
+typedef enum rec_guard {
+    REC_OPEN,
+    REC_GUARD_HIDDEN,  /* this account may not read which: settled by the description */
+    REC_GUARD_VERSION, /* the version that was read; each write moves it */
+    REC_GUARD_LOCK,    /* the fence of an exclusive lock on the root */
+    REC_GUARD_SAVE     /* the fence of the root's save in this transaction */
+} rec_guard;
+
 typedef struct rec_table {
     const hf_table *as;
     const char *name;   /* without a schema, as the catalog spells it */
@@ -77,6 +86,11 @@ typedef struct rec_table {
     const char *one[3]; /* both, by rec_lock */
     bool stored;        /* its versions stand in holdfast's own table */
     bool set;           /* there is no table: see set.c */
+    /* Its guard, the column for the carried number (which is none of `columns`), the type that it
+     * guards ("": not known), and the version column that it counts in. */
+    rec_guard guard;
+    const char *carried, *guard_type;
+    size_t carries;
     bool lockable;      /* PostgreSQL: this role may lock the whole table to write it */
 } rec_table;
 
@@ -106,6 +120,8 @@ int rec_column_named(const rec_table *table, const char *name);
 bool rec_is_key(const rec_table *table, size_t column);
 /* Whether a policy wants a lock: of the table's root. */
 bool rec_locks_to_edit(const rec_table *table);
+/* Whether every write moves the version, also of columns that are quiet: the guard sees to it. */
+bool rec_guard_moves(const rec_table *table);
 bool rec_locks_to_read(const rec_table *table, hf_mode *mode);
 
 /* catalog.c: reads what the database says of a table. HF_INVALID: it does not fit. */
@@ -214,6 +230,10 @@ struct hf_record {
     int64_t coming_version;
     const char *coming_id;
     bool moves; /* its version moves: a root of what is changed, or changed itself */
+    /* A root: which guards of its aggregate want a fence, as bits of 1 << rec_guard; and that. */
+    unsigned guards;
+    int64_t fences[REC_GUARD_SAVE + 1];
+    int64_t saved_before; /* of a root with a version of its own: the one in holdfast's tables */
     bool ends;  /* a set whose last member goes */
     bool read;  /* in this commit: `theirs` is what stands in the database */
     bool there;
@@ -331,8 +351,10 @@ typedef struct rec_work {
     size_t writes_count;
 } rec_work;
 
-/* lock.c: verifies the locks of what is changed, and moves stored versions. */
-hf_status rec_lock_save(rec_work *work, bool added, hf_error *err);
+/* lock.c: verifies the locks of what is changed, moves stored versions, and gets the fences that
+ * guards want. `only`: of that record, just added, whose members wait for it; NULL: of all roots
+ * that are added, or all that are not. */
+hf_status rec_lock_save(rec_work *work, bool added, const hf_record *only, hf_error *err);
 
 /* check.c: compares targets and premises with what stands in the database, by locking reads or
  * plain ones; conflicts go into the report. */

@@ -143,11 +143,22 @@ hf_status rec_lock_register(rec_conn *conn, hf_error *err)
 
 /* ---- saving ---- */
 
-static bool lock_saves(const hf_record *record, bool added)
+static bool lock_wants(const hf_record *record, rec_guard guard)
+{
+    return (record->guards >> guard & 1) != 0;
+}
+
+/* An added root whose members carry its fence is saved, or locked, before them. */
+static bool lock_saves(const hf_record *record, bool added, const hf_record *only)
 {
     const rec_table *table = record->table;
-    return record->moves && table->parent == NULL && record->added == added &&
-           (table->stored || (rec_locks_to_edit(table) && !added));
+    if (table->parent != NULL || record->added != added)
+        return false;
+    if (added && only != (record->guards != 0 ? record : NULL))
+        return false;
+    if (lock_wants(record, REC_GUARD_SAVE) || (added && record->guards != 0))
+        return true;
+    return record->moves && (table->stored || (rec_locks_to_edit(table) && !added));
 }
 
 static void lock_fill(const rec_work *work, hf_op *op, const hf_record *record, bool added)
@@ -160,16 +171,19 @@ static void lock_fill(const rec_work *work, hf_op *op, const hf_record *record, 
         op->session = hf_session_credentials(unit->session);
     else
         op->user = unit->user;
-    if (!record->table->stored)
+    if (!record->table->stored && !lock_wants(record, REC_GUARD_SAVE))
         return;
-    op->version = record->coming_version != 0 ? record->coming_version : record->version;
+    op->version = !record->table->stored        ? record->saved_before
+                  : record->coming_version != 0 ? record->coming_version
+                                                : record->version;
     op->absent = op->version == 0;
 }
 
 /* A row that was never saved has no version that its removal could name: it is saved first. */
-static hf_status lock_save_unsaved(rec_work *work, hf_record *record, hf_error *err)
+static hf_status lock_save_unsaved(rec_work *work, hf_record *record, int64_t *version,
+                                   hf_error *err)
 {
-    if (!record->table->stored || record->version != 0 || !(record->removed || record->ends))
+    if (*version != 0 || !(record->removed || record->ends))
         return HF_OK;
     hf_status status = lock_begin(work->conn, err);
     if (status != HF_OK)
@@ -179,18 +193,46 @@ static hf_status lock_save_unsaved(rec_work *work, hf_record *record, hf_error *
     op->gone = false;
     status = lock_run_session(work->conn, err);
     if (status == HF_OK && op->answer.versions_count > 0)
-        record->coming_version = op->answer.versions[0].number;
+        *version = op->answer.versions[0].number;
     return status;
 }
 
-/* Without a session nobody can hold what the policy wants. */
+/* Before the saves: versions that they name and nobody has read. Where the row has the version, the
+ * one in holdfast's tables only makes the save possible that the guard asks for. */
+static hf_status lock_prepare(rec_work *work, hf_record *record, bool added, hf_error *err)
+{
+    hf_version version = {0};
+    if (record->table->stored) {
+        int64_t known = record->coming_version != 0 ? record->coming_version : record->version;
+        hf_status status = added ? HF_OK : lock_save_unsaved(work, record, &known, err);
+        if (known != record->version)
+            record->coming_version = known;
+        return status;
+    }
+    if (!lock_wants(record, REC_GUARD_SAVE))
+        return HF_OK;
+    hf_status status = rec_lock_version(
+        work->conn, record->table, added ? record->coming_id : record->id, &version, err);
+    record->saved_before = version.number;
+    return status == HF_OK && !added ? lock_save_unsaved(work, record, &record->saved_before, err)
+                                     : status;
+}
+
+/* Without a session nobody can hold what the policy or a guard wants. */
 static hf_status lock_refuse(const rec_work *work, const hf_record *record, hf_error *err)
 {
     char name[HF_RESOURCE_SIZE];
     rec_record_name(record, name);
     if (name[0] == '\0') /* it is to be made */
         hf_slice_copy(name, sizeof name, hf_slice_of(record->table->type));
-    return work->unit->session != NULL || !rec_locks_to_edit(record->table)
+    if (work->unit->session != NULL)
+        return HF_OK;
+    if (lock_wants(record, REC_GUARD_LOCK))
+        return hf_fail(err, HF_NOT_HELD,
+                       "%s is guarded by locks and edited without one; open the unit with a "
+                       "session that holds it.",
+                       name);
+    return !rec_locks_to_edit(record->table)
                ? HF_OK
                : hf_fail(err, HF_NOT_HELD,
                          "%s is edited without a lock, which its policy %s wants; open the unit "
@@ -198,20 +240,70 @@ static hf_status lock_refuse(const rec_work *work, const hf_record *record, hf_e
                          name, hf_policy_name(record->table->as->policy));
 }
 
-hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
+/* The fences of the locks that guards ask for, which this unit's session must hold by now. */
+static hf_status lock_fences(rec_work *work, hf_error *err)
+{
+    hf_status status = HF_OK;
+    for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next) {
+        if (it->added || !lock_wants(it, REC_GUARD_LOCK))
+            continue;
+        status = lock_refuse(work, it, err);
+        if (status == HF_OK)
+            status = lock_begin(work->conn, err);
+        if (status != HF_OK)
+            return status;
+        hf_op *op = hf_batch_add(work->conn->batch, HF_OP_HOLDS);
+        op->session = hf_session_credentials(work->unit->session);
+        op->type = it->table->type;
+        op->id = it->id;
+        status = lock_run_session(work->conn, err);
+        if (status == HF_OK && op->answer.locks[0].mode != HF_EXCLUSIVE)
+            status = hf_fail(err, HF_NOT_HELD,
+                             "%s/%s is guarded by exclusive locks, and this session has a shared "
+                             "one.",
+                             op->type, op->id);
+        if (status == HF_OK)
+            it->fences[REC_GUARD_LOCK] = op->answer.locks[0].fence;
+    }
+    return status;
+}
+
+/* What a batch of saves has answered; a lock stands before its save. */
+static hf_status lock_take_answers(rec_work *work, hf_record **saved, const size_t *saves,
+                                   size_t count, hf_error *err)
+{
+    hf_status status = HF_OK;
+    for (size_t i = 0; status == HF_OK && i < count; i++) {
+        const hf_answer *answer = &hf_batch_op(work->conn->batch, saves[i])->answer;
+        if (saved[i]->added && saves[i] > (i == 0 ? 0 : saves[i - 1] + 1))
+            saved[i]->fences[REC_GUARD_LOCK] =
+                hf_batch_op(work->conn->batch, saves[i] - 1)->answer.locks[0].fence;
+        if (answer->versions_count == 0)
+            continue;
+        saved[i]->fences[REC_GUARD_SAVE] = answer->versions[0].fence;
+        if (!saved[i]->table->stored)
+            continue;
+        saved[i]->coming_version = answer->versions[0].number;
+        status = rec_version_keep(&work->unit->arena, answer->versions, &saved[i]->coming_saved,
+                                  err);
+    }
+    return status;
+}
+
+hf_status rec_lock_save(rec_work *work, bool added, const hf_record *only, hf_error *err)
 {
     hf_record *saved[HF_SET_MAX];
     size_t saves[HF_SET_MAX], count = 0; /* which op of the batch each is */
     hf_op *last = NULL;
     hf_status status = HF_OK;
     for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next)
-        if (lock_saves(it, added)) {
+        if (lock_saves(it, added, only)) {
             status = lock_refuse(work, it, err);
             if (status == HF_OK)
-                status = lock_save_unsaved(work, it, err);
+                status = lock_prepare(work, it, added, err);
         }
     for (hf_record *it = work->unit->first; status == HF_OK && it != NULL; it = it->next) {
-        if (!lock_saves(it, added))
+        if (!lock_saves(it, added, only))
             continue;
         if (count == HF_SET_MAX)
             return hf_fail(err, HF_TOO_LARGE, "A unit saves %d resources at most.", HF_SET_MAX);
@@ -220,7 +312,7 @@ hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
         if (status != HF_OK)
             return status;
         /* nobody can hold what is not there yet; its maker does from now on */
-        if (added && rec_locks_to_edit(it->table))
+        if (added && (rec_locks_to_edit(it->table) || lock_wants(it, REC_GUARD_LOCK)))
             lock_add_acquire(work->conn, work->unit, it->table, it->coming_id, HF_EXCLUSIVE)
                 ->linked = true;
         saves[count] = hf_batch_count(work->conn->batch);
@@ -229,17 +321,11 @@ hf_status rec_lock_save(rec_work *work, bool added, hf_error *err)
         last->linked = true;
         saved[count++] = it;
     }
-    if (status != HF_OK || count == 0)
-        return status;
-    last->linked = false;
-    status = lock_run_session(work->conn, err);
-    for (size_t i = 0; status == HF_OK && i < count; i++) {
-        const hf_answer *answer = &hf_batch_op(work->conn->batch, saves[i])->answer;
-        if (answer->versions_count > 0 && saved[i]->table->stored) {
-            saved[i]->coming_version = answer->versions[0].number;
-            status = rec_version_keep(&work->unit->arena, answer->versions, &saved[i]->coming_saved,
-                                      err);
-        }
+    if (status == HF_OK && count > 0) {
+        last->linked = false;
+        status = lock_run_session(work->conn, err);
     }
-    return status;
+    if (status == HF_OK)
+        status = lock_take_answers(work, saved, saves, count, err);
+    return status == HF_OK && !added ? lock_fences(work, err) : status;
 }

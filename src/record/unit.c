@@ -3,6 +3,8 @@
  * it. Nothing here talks to the database. */
 #include "record/inside.h"
 
+#include <strings.h>
+
 hf_status hf_unit_open(hf_tables *tables, const hf_unit_options *options, hf_unit **out,
                        hf_error *err)
 {
@@ -104,7 +106,8 @@ bool rec_record_counts(const hf_record *record)
     if (record->gone || record->added || record->removed)
         return !record->gone && record->added != record->removed;
     for (size_t i = 0; i < record->table->count; i++)
-        if (record->set[i] && !record->table->columns[i].quiet)
+        if (record->set[i] &&
+            (!record->table->columns[i].quiet || rec_guard_moves(record->table)))
             return true;
     return false;
 }
@@ -212,6 +215,9 @@ hf_status hf_record_set(hf_record *record, const char *column, hf_field value, h
     const rec_table *table = record->table;
     int at = rec_column_named(table, column);
     hf_field spelled = HF_NULL;
+    if (at < 0 && table->guard != REC_OPEN && column != NULL && strcasecmp(column, "holdfast") == 0)
+        return hf_fail(err, HF_INVALID,
+                       "The column holdfast of %s is the guard's; a commit sets it.", table->name);
     if (at < 0)
         return hf_fail(err, HF_INVALID, "The table %s has no column %s.", table->name,
                        column == NULL ? "" : column);

@@ -12,6 +12,7 @@ typedef struct write_text {
     hf_tables *tables;
     hf_buffer sql;
     hf_stmt *known; /* the statement that the text would be; NULL: write it */
+    hf_field carried;
     int count;
     const rec_column *columns[2 * REC_COLUMNS_MAX];
     const hf_field *values[2 * REC_COLUMNS_MAX];
@@ -72,6 +73,21 @@ static void write_by_key(write_text *text, const hf_record *record)
         write_put(text, " = ");
         write_param(text, column, &record->base[table->key[i]]);
     }
+}
+
+/* The number that the guard of a table wants of a write below this record. */
+static void write_number(write_text *text, const hf_record *record, const rec_table *table,
+                         bool mark)
+{
+    const hf_record *root = record;
+    while (root->parent != NULL)
+        root = root->parent;
+    text->carried = HF_NUMBER(root->fences[table->guard]);
+    if (table->guard == REC_GUARD_VERSION) /* a version that is null counts as 0 */
+        text->carried = HF_NUMBER(record->base[table->carries].number);
+    if (mark)
+        text->carried.number = -text->carried.number;
+    write_param(text, NULL, &text->carried);
 }
 
 static void write_version_is(write_text *text, const hf_record *record)
@@ -168,6 +184,15 @@ static void write_insert_text(rec_work *work, write_text *text, const hf_record 
         }
         any = true;
     }
+    if (table->guard >= REC_GUARD_LOCK && record->parent != NULL) { /* which has a link at least */
+        hf_buffer_print(&text->sql, ", %s", table->carried);
+        hf_buffer_print(&list, ", ");
+        hf_buffer statement = text->sql;
+        text->sql = list;
+        write_number(text, record, table, false);
+        list = text->sql;
+        text->sql = statement;
+    }
     if (any)
         hf_buffer_print(&text->sql, ") VALUES (%s)", list.text);
     else if (text->tables->dialect == REC_MYSQL)
@@ -240,9 +265,17 @@ static hf_status write_insert(rec_work *work, hf_record *record, hf_error *err)
 
 /* ---- updating ---- */
 
+/* Whether a guard moves a column that the description does not know as the version. */
+static bool write_guard_moves(const rec_table *table)
+{
+    return table->guard == REC_GUARD_VERSION && (int)table->carries != table->version;
+}
+
 bool rec_write_reads_back(const hf_record *record)
 {
     const rec_table *table = record->table;
+    if (write_guard_moves(table))
+        return true;
     if (table->as->compare != HF_COMPARE_VERSION || (record->moves && table->at >= 0))
         return true;
     for (size_t i = 0; i < table->count; i++)
@@ -274,6 +307,12 @@ static void write_update_text(write_text *text, const hf_record *record, const h
             write_put(text, rec_write_clock(text->tables, column));
         else
             write_param(text, column, at == table->by ? user : &record->now[i]);
+    }
+    if (table->guard != REC_OPEN) {
+        write_put(text, comma);
+        write_put(text, table->carried);
+        write_put(text, " = ");
+        write_number(text, record, table, false);
     }
     write_by_key(text, record);
     write_version_is(text, record);
@@ -321,6 +360,9 @@ static hf_status write_update(rec_work *work, hf_record *record, hf_error *err)
     write_text text;
     hf_stmt *stmt = NULL;
     bool back = rec_write_reads_back(record), row = false, found = false;
+    /* not by the statement itself: MySQL can't, and SQLite's would be of before the trigger */
+    bool apart = back && (tables->dialect == REC_MYSQL ||
+                          (tables->dialect == REC_SQLITE && write_guard_moves(table)));
     user.size = strlen(user.text);
     if (!write_has_set(record))
         return HF_OK;
@@ -330,7 +372,7 @@ static hf_status write_update(rec_work *work, hf_record *record, hf_error *err)
     if (alike && last->table == like.table && last->set == like.set && last->moves == like.moves)
         text.known = last->stmt;
     write_update_text(&text, record, &user);
-    if (back && tables->dialect != REC_MYSQL)
+    if (back && !apart)
         write_returning(&text, table, false);
     hf_status status = write_begin(work, &text, &stmt, err);
     hf_buffer_done(&text.sql);
@@ -342,7 +384,7 @@ static hf_status write_update(rec_work *work, hf_record *record, hf_error *err)
     if (status == HF_OK && row)
         status = write_read_row(work, record, stmt, err);
     found = status == HF_OK &&
-            (row || (!(back && tables->dialect != REC_MYSQL) && hf_stmt_changed(stmt) > 0));
+            (row || ((!back || apart) && hf_stmt_changed(stmt) > 0));
     while (status == HF_OK && row) /* SQLite counts as done when all was stepped through */
         status = hf_stmt_step(stmt, &row, err);
     if (stmt != NULL)
@@ -416,6 +458,36 @@ static hf_status write_run(rec_work *work, write_text *text, const hf_record *re
     return status;
 }
 
+/* Marks what is below it for deletion, as its guard asks: all as they are now. */
+static hf_status write_mark_below(rec_work *work, const hf_record *record, const rec_table *table,
+                                  hf_error *err)
+{
+    write_text text;
+    bool found = false;
+    write_text_init(&text, work->conn->tables);
+    hf_buffer_print(&text.sql, "UPDATE %s SET %s = ", table->quoted, table->carried);
+    if (table->guard == REC_GUARD_VERSION)
+        hf_buffer_print(&text.sql, "-%s", table->columns[table->carries].quoted);
+    else
+        write_number(&text, record, table, true);
+    write_below(&text, record, table);
+    return write_run(work, &text, record, &found, err);
+}
+
+static hf_status write_mark(rec_work *work, const hf_record *record, hf_error *err)
+{
+    write_text text;
+    bool found = false;
+    write_text_init(&text, work->conn->tables);
+    hf_buffer_print(&text.sql, "UPDATE %s SET %s = ", record->table->quoted,
+                    record->table->carried);
+    write_number(&text, record, record->table, true);
+    write_by_key(&text, record);
+    write_version_is(&text, record);
+    hf_status status = write_run(work, &text, record, &found, err);
+    return status == HF_OK && !found ? HF_NOT_FOUND : status;
+}
+
 /* All that is below it goes first, the lowest tables first. */
 static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_error *err)
 {
@@ -431,6 +503,10 @@ static hf_status write_delete_below(rec_work *work, const hf_record *record, hf_
             if (table->rank != rank || !rec_write_is_below(table, record->table))
                 continue;
             write_text text;
+            if (table->guard != REC_OPEN)
+                status = write_mark_below(work, record, table, err);
+            if (status != HF_OK)
+                break;
             write_text_init(&text, tables);
             hf_buffer_print(&text.sql, "DELETE FROM %s", table->quoted);
             write_below(&text, record, table);
@@ -445,6 +521,10 @@ static hf_status write_gone(rec_work *work, hf_record *record, hf_error *err)
     bool found = false;
     hf_status status = write_delete_below(work, record, err);
     if (status != HF_OK || record->table->set)
+        return status;
+    if (record->table->guard != REC_OPEN)
+        status = write_mark(work, record, err);
+    if (status != HF_OK)
         return status;
     write_text_init(&text, work->conn->tables);
     hf_buffer_print(&text.sql, "DELETE FROM %s", record->table->quoted);
