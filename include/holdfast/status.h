@@ -50,6 +50,9 @@ typedef struct hf_error {
     char resource[HF_RESOURCE_SIZE]; /* "type/id" the sentence is about, or "" */
     /* one sentence for a person: what happened, then what to do */
     char message[HF_MESSAGE_SIZE];
+    /* The store did not answer, starts up, or takes no more connections just now: the same call may
+     * work later. false: waiting alone does not help, or it is not known. */
+    bool away;
 } hf_error;
 
 /* The columns of the table. All pointers are static. An unknown status reads as HF_INTERNAL. */

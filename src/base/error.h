@@ -10,6 +10,7 @@
 static inline void hf_error_none(hf_error *out)
 {
     out->status = HF_OK;
+    out->away = false;
     out->holder.session[0] = out->resource[0] = out->message[0] = '\0';
 }
 
@@ -25,6 +26,16 @@ void hf_error_set(hf_error *err, hf_status status, const char *format, ...)
 static inline hf_status hf_same_status(hf_status status)
 {
     return status;
+}
+
+/* The same when the store does not answer, or not yet (hf_error.away). */
+#define hf_fail_away(err, status, ...)                                                             \
+    (hf_error_set((err), (status), __VA_ARGS__), hf_error_away((err)), hf_same_status(status))
+
+static inline void hf_error_away(hf_error *out)
+{
+    if (out != NULL)
+        out->away = true;
 }
 
 /* The usual sentence when out of memory. */

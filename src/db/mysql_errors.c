@@ -83,6 +83,20 @@ enum {
 };
 
 /* The library closes what it has found to be lost. */
+/* Waiting may help. Of the library's own errors these say that the server is not there; 2005 is a
+ * host whose name is not known, perhaps not yet. */
+static bool mysql_errors_is_away(unsigned code)
+{
+    static const unsigned away[] = {1047, 2002, 2003, 2005, SERVER_GONE, 2013};
+    bool is = false;
+    for (size_t i = 0; i < sizeof away / sizeof *away; i++)
+        is = is || away[i] == code;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        is = is || (meanings[i].code == code && (meanings[i].failure == HF_FAILURE_LOST ||
+                                                 meanings[i].failure == HF_FAILURE_LIMIT));
+    return is;
+}
+
 static meaning mysql_errors_meaning_of(MYSQL *conn)
 {
     unsigned code = mysql_errno(conn);
@@ -155,6 +169,8 @@ static void mysql_errors_say(my_db *db, const meaning *it)
                  db->path, sentences[it->failure][1], words[0] == '\0' ? "" : ": ", words, it->code,
                  large ? "; it was sent more than 1 MiB at once, look at its max_allowed_packet"
                        : "");
+    if (mysql_errors_is_away(it->code))
+        hf_error_away(&db->error);
 }
 
 /* ---- failures ---- */
@@ -193,6 +209,9 @@ hf_status my_unconnected(const my_target *target, MYSQL *conn, hf_error *err)
     char words[MYSQL_ERRMSG_SIZE];
     unsigned code = mysql_errno(conn);
     words_of(conn, words, sizeof words);
-    return hf_fail(err, HF_UNAVAILABLE, "The user %s can't connect to %s: %s (error %u).",
-                   target->user, target->path, words, code);
+    hf_error_set(err, HF_UNAVAILABLE, "The user %s can't connect to %s: %s (error %u).",
+                 target->user, target->path, words, code);
+    if (mysql_errors_is_away(code))
+        hf_error_away(err);
+    return HF_UNAVAILABLE;
 }

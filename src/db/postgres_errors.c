@@ -62,6 +62,12 @@ static const meaning changed_tables = {"0A000", HF_RETRY, HF_FAILURE_CONFLICT,
                                        "A table was altered meanwhile in",
                                        "Run the transaction again."};
 
+/* Waiting may help: it starts, ends, or has no connection left. */
+static bool postgres_errors_is_away(const meaning *it)
+{
+    return it->failure == HF_FAILURE_LOST || it->failure == HF_FAILURE_LIMIT;
+}
+
 static const meaning *postgres_errors_meaning_of(const char *state)
 {
     const meaning *it = meanings;
@@ -114,8 +120,11 @@ hf_status pg_refused(pg_db *db, const PGresult *result, bool named, hf_error *er
     const meaning *it =
         altered ? &changed_tables : postgres_errors_meaning_of(pg_is_fatal(result) ? "57P" : state);
     db->base.failure = it->failure;
-    return hf_fail(err, it->status, "%s %s: %.*s (%s).%s%s", it->what, db->path, line_size(message),
-                   message, state, it->advice[0] == '\0' ? "" : " ", it->advice);
+    hf_error_set(err, it->status, "%s %s: %.*s (%s).%s%s", it->what, db->path, line_size(message),
+                 message, state, it->advice[0] == '\0' ? "" : " ", it->advice);
+    if (postgres_errors_is_away(it))
+        hf_error_away(err);
+    return it->status;
 }
 
 hf_status pg_lost(pg_db *db, bool late, bool unsure, hf_error *err)
@@ -130,13 +139,13 @@ hf_status pg_lost(pg_db *db, bool late, bool unsure, hf_error *err)
         snprintf(reason, sizeof reason, "%.*s", line_size(message), message);
     db->base.failure = HF_FAILURE_LOST;
     if (unsure)
-        return hf_fail(
+        return hf_fail_away(
             err, HF_UNSURE,
             "The connection to %s was lost during a commit (%s): whether it was done is not known. "
             "Ask again to find out.",
             db->path, reason);
-    return hf_fail(err, HF_UNAVAILABLE, "The connection to %s was lost: %s. Try again.", db->path,
-                   reason);
+    return hf_fail_away(err, HF_UNAVAILABLE, "The connection to %s was lost: %s. Try again.",
+                        db->path, reason);
 }
 
 hf_status pg_unreplicated(pg_db *db, hf_error *err)
@@ -184,6 +193,14 @@ bool pg_next_may_do(PGconn *conn)
     return find_state(PQerrorMessage(conn), state) == NULL || strcmp(state, "57P03") == 0;
 }
 
+/* Certificates and TLS are not mended by waiting; libpq has only words for that. In another
+ * language they count as a connection that failed. */
+static bool postgres_errors_is_tls(const char *text)
+{
+    return strstr(text, "certificate") != NULL || strstr(text, "private key") != NULL ||
+           strstr(text, "does not support SSL") != NULL;
+}
+
 hf_status pg_unconnected(PGconn *conn, bool late, int64_t timeout_us, hf_error *err)
 {
     char path[512], state[6] = "";
@@ -192,18 +209,24 @@ hf_status pg_unconnected(PGconn *conn, bool late, int64_t timeout_us, hf_error *
     if (user == NULL)
         user = "";
     if (late)
-        return hf_fail(
+        return hf_fail_away(
             err, HF_UNAVAILABLE,
             "No connection to %s as %s: no answer within %.1f s. Check that the server runs.", path,
             user, (double)timeout_us / 1e6);
     const char *message = find_state(text, state);
+    const meaning *it = postgres_errors_meaning_of(state);
+    bool away = message != NULL ? postgres_errors_is_away(it)
+                                : !PQconnectionNeedsPassword(conn) && !postgres_errors_is_tls(text);
     if (message != NULL)
-        return hf_fail(err, HF_UNAVAILABLE, "No connection to %s as %s: %.*s (%s). %s", path, user,
-                       line_size(message), message, state,
-                       postgres_errors_meaning_of(state)->advice);
+        hf_error_set(err, HF_UNAVAILABLE, "No connection to %s as %s: %.*s (%s). %s", path, user,
+                     line_size(message), message, state, it->advice);
     const char *advice = PQconnectionNeedsPassword(conn)
                              ? "Give the user's password."
                              : "Check that the server runs and can be reached.";
-    return hf_fail(err, HF_UNAVAILABLE, "No connection to %s as %s: %.*s. %s", path, user,
-                   line_size(text), text, advice);
+    if (message == NULL)
+        hf_error_set(err, HF_UNAVAILABLE, "No connection to %s as %s: %.*s. %s", path, user,
+                     line_size(text), text, advice);
+    if (away)
+        hf_error_away(err);
+    return HF_UNAVAILABLE;
 }

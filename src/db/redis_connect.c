@@ -146,7 +146,7 @@ static hf_status redis_target_read(const char *url, redis_target *out, hf_error 
 
 static hf_status redis_no_connection(const hf_redis *redis, const char *why, hf_error *err)
 {
-    return hf_fail(err, HF_UNAVAILABLE, "No connection to %s: %s.", redis->path, why);
+    return hf_fail_away(err, HF_UNAVAILABLE, "No connection to %s: %s.", redis->path, why);
 }
 
 /* The socket is redis->fd when it works. */
@@ -266,6 +266,9 @@ static hf_status redis_log_in_by(hf_redis *redis, const char *what, hf_error *er
                        "%s wants a password: put it into the URL, into a file (password_file=PATH) "
                        "or into REDISCLI_AUTH.",
                        redis->path);
+    if (status == HF_OK && reply.kind == HF_REDIS_ERROR &&
+        strncmp(reply.text.at, "LOADING", 7) == 0)
+        return hf_fail_away(err, HF_UNAVAILABLE, "%s is still loading its data.", redis->path);
     if (status == HF_OK && reply.kind == HF_REDIS_ERROR)
         return hf_fail(err, HF_UNAVAILABLE, "%s refused %s: %.*s.", redis->path, what,
                        (int)(reply.text.size < 200 ? reply.text.size : 200), reply.text.at);

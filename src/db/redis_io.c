@@ -17,7 +17,7 @@ enum { REDIS_PIECE = 16384 };
 hf_status redis_lost(hf_redis *redis, const char *why, hf_error *err)
 {
     redis->lost = true;
-    return hf_fail(err, HF_UNAVAILABLE, "The connection to %s is lost: %s.", redis->path, why);
+    return hf_fail_away(err, HF_UNAVAILABLE, "The connection to %s is lost: %s.", redis->path, why);
 }
 
 bool redis_wait(const hf_redis *redis, short events, int64_t deadline_us)
@@ -117,8 +117,12 @@ static hf_status redis_tls_failed(hf_redis *redis, hf_error *err)
     char why[256];
     long verdict = SSL_get_verify_result(redis->tls);
     unsigned long code = ERR_get_error();
-    if (verdict != X509_V_OK)
-        return redis_lost(redis, X509_verify_cert_error_string(verdict), err);
+    if (verdict != X509_V_OK) {
+        redis_lost(redis, X509_verify_cert_error_string(verdict), err);
+        if (err != NULL)
+            err->away = false; /* whom it does not trust it will not trust later */
+        return HF_UNAVAILABLE;
+    }
     ERR_error_string_n(code, why, sizeof why);
     return redis_lost(redis, code == 0 ? "TLS failed" : why, err);
 }

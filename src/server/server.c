@@ -9,6 +9,7 @@
 #include "base/seams.h"
 #include "server/commit/committer.h"
 #include "server/log.h"
+#include "server/opening.h"
 #include "server/service.h"
 #include "server/systemd.h"
 
@@ -39,6 +40,7 @@ typedef struct server {
     log_sink log;
     listeners listening;
     size_t connections_max;
+    opening *opening;
     hf_store *store;
     hf_grade grade;
     bootstrap_token token;
@@ -49,7 +51,7 @@ typedef struct server {
     struct event *watchdog, *deadline, *broken, *idle;
     systemd_progress progress;
     int64_t watchdog_us;
-    bool stopping, cut;
+    bool stopping, cut, told;
     hf_error fatal; /* written by the committer's thread before `broken` is set off */
 } server;
 
@@ -83,6 +85,10 @@ static void server_stop(server *run)
         return;
     run->stopping = true;
     systemd_stopping();
+    if (run->service == NULL) { /* it still waits for the store */
+        event_base_loopbreak(run->base);
+        return;
+    }
     log_line(&run->log, LOG_LEVEL_INFO,
              "Stopping: nothing new is taken, what was accepted is answered.");
     service_stop(run->service);
@@ -133,7 +139,8 @@ static void server_on_signal(evutil_socket_t number, short what, void *context)
     server *run = context;
     (void)what;
     if (number == SIGHUP) {
-        server_reload(run);
+        if (run->service != NULL) /* else the certificates will be read yet */
+            server_reload(run);
     } else if (!run->stopping) {
         server_stop(run);
     } else {
@@ -173,6 +180,10 @@ static void server_on_watchdog(evutil_socket_t fd, short what, void *context)
     committer_stats stats;
     (void)fd;
     (void)what;
+    if (run->committer == NULL) {
+        systemd_alive();
+        return;
+    }
     committer_stats_read(run->committer, &stats);
     bool waits = false;
     for (int lane = 0; lane < COMMITTER_LANES; lane++)
@@ -208,6 +219,27 @@ static void server_raise_files(server *run)
              LOG_NUMBER("allowed", (int64_t)allowed), LOG_NUMBER("needed", (int64_t)wanted));
 }
 
+static void server_tell_listening(server *run)
+{
+    for (size_t i = 0; i < run->listening.count && !run->told; i++) {
+        const listener *one = &run->listening.all[i];
+        log_line(&run->log, one->moved ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
+                 one->moved ? "The port was taken; listening on another." : "Listening.",
+                 LOG_TEXT("address", one->name), LOG_TEXT("tls", one->tls ? "yes" : "no"));
+    }
+    run->told = true;
+}
+
+/* For systemd it is ready, as it is when the store goes away later: so a boot does not wait for the
+ * database, and no start times out. */
+static void server_on_waits(void *context)
+{
+    server *run = context;
+    server_tell_listening(run);
+    systemd_ready("Waiting for the store, which does not answer.");
+}
+
+/* HF_OK and no store: it was told to stop meanwhile. */
 static hf_status server_open_store(server *run, hf_error *err)
 {
     char name[HF_URL_MAX + 1];
@@ -218,20 +250,23 @@ static hf_status server_open_store(server *run, hf_error *err)
                        "the locks live in "
                        "('holdfast serve --print-config' says where this came from).",
                        name);
-    hf_status status = hf_store_open(run->s->store, &run->store, err);
-    if (status != HF_OK)
+    opening_settings wanted = {
+        .settings = run->s,
+        .base = run->base,
+        .log = &run->log,
+        .listening = &run->listening,
+        .connections_max = run->connections_max,
+        .waits = server_on_waits,
+        .context = run,
+    };
+    hf_status status = opening_run(&wanted, &run->opening, &run->store, &run->token, err);
+    if (status != HF_OK || run->store == NULL)
         return status;
+    if (opening_end(run->opening))
+        run->opening = NULL;
     hf_store_grade(run->store, &run->grade);
     log_line(&run->log, run->grade.level == HF_GRADE_DISK ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
              "The store is open.", LOG_TEXT("store", name), LOG_TEXT("grade", run->grade.text));
-    return HF_OK;
-}
-
-static hf_status server_ready_token(server *run, hf_error *err)
-{
-    hf_status status = bootstrap_token_ready(run->store, run->s->data, &run->token, err);
-    if (status != HF_OK)
-        return status;
     if (run->token.outcome == FIRST_MADE)
         log_line(&run->log, LOG_LEVEL_INFO,
                  "The store had no tokens; an admin token was made, and this file has it.",
@@ -323,16 +358,17 @@ static hf_status server_start(server *run, hf_error *err)
     if (status == HF_OK)
         status = listeners_open(run->s, &run->listening, err);
     if (status == HF_OK)
+        status = server_start_watchdog(run, err);
+    if (status == HF_OK)
         status = server_open_store(run, err);
-    if (status == HF_OK)
-        status = server_ready_token(run, err);
-    if (status == HF_OK)
-        status = server_start_committer(run, err);
+    if (status != HF_OK || run->store == NULL || run->stopping)
+        return status;
+    status = server_start_committer(run, err);
     if (status == HF_OK)
         status = server_start_service(run, err);
     if (status == HF_OK)
         server_check_certificate(run);
-    return status == HF_OK ? server_start_watchdog(run, err) : status;
+    return status;
 }
 
 /* ---- serving ---- */
@@ -340,15 +376,10 @@ static hf_status server_start(server *run, hf_error *err)
 static void server_tell_ready(server *run, const server_hooks *hooks)
 {
     char status[ADDRESS_NAME_SIZE + 64] = "Serving.";
-    for (size_t i = 0; i < run->listening.count; i++) {
-        const listener *one = &run->listening.all[i];
-        log_line(&run->log, one->moved ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
-                 one->moved ? "The port was taken; listening on another." : "Listening.",
-                 LOG_TEXT("address", one->name), LOG_TEXT("tls", one->tls ? "yes" : "no"));
-        if (i == 0)
-            snprintf(status, sizeof status, "Serving on %s%s.", one->name,
-                     run->listening.count > 1 ? " and others" : "");
-    }
+    server_tell_listening(run);
+    if (run->listening.count > 0)
+        snprintf(status, sizeof status, "Serving on %s%s.", run->listening.all[0].name,
+                 run->listening.count > 1 ? " and others" : "");
     systemd_ready(status);
     if (hooks != NULL && hooks->ready != NULL)
         hooks->ready(hooks->context, &(server_ready){&run->listening, &run->token, &run->grade});
@@ -362,6 +393,13 @@ static void server_free_event(struct event *event)
 
 static void server_finish(server *run)
 {
+    while (!opening_end(run->opening)) {
+        if (!run->stopping)
+            continue;
+        listeners_close(&run->listening);
+        log_line(&run->log, LOG_LEVEL_INFO, "Stopped.");
+        _exit(0); /* a thread is with the store still, inside a library */
+    }
     if (run->service != NULL)
         service_stop(run->service);
     if (run->committer != NULL)
@@ -396,7 +434,7 @@ hf_status server_main(const settings *s, const server_hooks *hooks, hf_error *er
     log_init(&run.log, STDERR_FILENO, s->log == SETTINGS_LOG_JSON, (log_level)s->log_level,
              getenv("JOURNAL_STREAM"));
     hf_status status = server_start(&run, err);
-    if (status == HF_OK) {
+    if (status == HF_OK && run.service != NULL) {
         server_tell_ready(&run, hooks);
         event_base_dispatch(run.base);
         status = server_outcome(&run, err);

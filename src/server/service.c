@@ -97,7 +97,7 @@ static hf_status service_status_of(int code)
                          : HF_INVALID;
 }
 
-static const char *service_problem(void *context, int code, const char *sentence, hf_buffer *body)
+const char *service_problem(void *context, int code, const char *sentence, hf_buffer *body)
 {
     char *json = hf_problem_json(
         code, &(hf_refusal){.status = service_status_of(code), .message = sentence});
@@ -136,27 +136,32 @@ static hf_status service_listen_all(service *s, listeners *from, hf_error *err)
     return status;
 }
 
-static hf_status service_new_http(service *s, hf_error *err)
+http_settings service_http_settings(const settings *set, struct event_base *base,
+                                    framing_limits *limits)
 {
-    const settings *set = s->settings;
-    s->framing = framing_usual;
-    s->framing.body_max = (uint64_t)set->body_max;
-    http_settings wanted = {
-        .base = s->base,
-        .limits = &s->framing,
-        .handle = request_begin,
+    *limits = framing_usual;
+    limits->body_max = (uint64_t)set->body_max;
+    return (http_settings){
+        .base = base,
+        .limits = limits,
         .problem = service_problem,
-        .count = service_count_incident,
-        .context = s,
-        .connections_max = s->connections_max,
-        .connections_address = (size_t)set->connections_address,
         .body_max = service_body_max,
+        .connections_address = (size_t)set->connections_address,
         .head_timeout_us = set->head_timeout_us,
         .body_timeout_us = set->body_timeout_us,
         .idle_timeout_us = set->idle_timeout_us,
         .write_timeout_us = set->write_timeout_us,
         .proxies = set->trust_proxy,
     };
+}
+
+static hf_status service_new_http(service *s, hf_error *err)
+{
+    http_settings wanted = service_http_settings(s->settings, s->base, &s->framing);
+    wanted.handle = request_begin;
+    wanted.count = service_count_incident;
+    wanted.context = s;
+    wanted.connections_max = s->connections_max;
     return http_new(&wanted, &s->http, err);
 }
 

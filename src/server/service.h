@@ -86,4 +86,10 @@ void service_replied(request *req, int status);
 /* Counts a refusal, if the code is 401, 403 or 429. */
 void service_refused(service *s, int code);
 
+/* How HTTP is spoken: timeouts, errors and most limits; without what handles requests. */
+http_settings service_http_settings(const settings *set, struct event_base *base,
+                                    framing_limits *limits);
+/* An error of the HTTP layer as problem details. */
+const char *service_problem(void *context, int code, const char *sentence, hf_buffer *body);
+
 #endif

@@ -41,7 +41,8 @@ static hf_status redis_conn_check(const redis_store *store, const char *path,
     if (strcmp(facts->role, "master") != 0 && strcmp(facts->role, "") != 0)
         return hf_fail(err, HF_UNAVAILABLE, "%s is a replica: name the master in the URL.", path);
     if (facts->loading)
-        return hf_fail(err, HF_BUSY, "%s is still loading its data; try again in a moment.", path);
+        return hf_fail_away(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
+                            path);
     if (store->relaxed)
         return HF_OK;
     if (strcmp(facts->policy, "noeviction") != 0)
@@ -115,7 +116,7 @@ static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_
         return status;
     int size = (int)(reply.text.size < 200 ? reply.text.size : 200);
     if (strncmp(reply.text.at, "LOADING", 7) == 0)
-        return hf_fail(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
+        return hf_fail_away(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
                        hf_redis_path(redis));
     if (strstr(reply.text.at, "OOM command not allowed") != NULL)
         return HF_OK; /* releasing still works */

@@ -20,17 +20,17 @@ static hf_status remote_answer_explain_connect(const remote_target *target, cons
 {
     switch (call->code) {
     case CURLE_COULDNT_RESOLVE_HOST:
-        return hf_fail(
+        return hf_fail_away(
             err, HF_UNAVAILABLE,
             "The host of %s is not known; check the URL, or the network. Nothing was done.",
             target->name);
     case CURLE_COULDNT_CONNECT:
-        return hf_fail(err, HF_UNAVAILABLE,
+        return hf_fail_away(err, HF_UNAVAILABLE,
                        "There is no connection to %s: %s. Is the server running? Nothing was done.",
                        target->name,
                        call->os_errno != 0 ? strerrordesc_np((int)call->os_errno) : call->why);
     case CURLE_OPERATION_TIMEDOUT:
-        return hf_fail(err, HF_UNAVAILABLE,
+        return hf_fail_away(err, HF_UNAVAILABLE,
                        "%s took no connection within %ld ms. Nothing was done.", target->name,
                        target->connect_ms);
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -65,12 +65,12 @@ static hf_status remote_answer_explain_loss(const remote_target *target, const r
         return hf_fail(err, changes ? HF_UNSURE : HF_NO_MEMORY,
                        "Out of memory: the answer of %s was lost; %s.", target->name, then);
     if (call->code == CURLE_OPERATION_TIMEDOUT)
-        return hf_fail(err, status, "%s did not answer within %ld ms; %s.", target->name,
+        return hf_fail_away(err, status, "%s did not answer within %ld ms; %s.", target->name,
                        target->timeout_ms, then);
     if (call->code == CURLE_ABORTED_BY_CALLBACK)
-        return hf_fail(err, status, "%s closed the connection instead of answering; %s.",
+        return hf_fail_away(err, status, "%s closed the connection instead of answering; %s.",
                        target->name, then);
-    return hf_fail(err, status, "The answer of %s was lost on its way: %s; %s.", target->name,
+    return hf_fail_away(err, status, "The answer of %s was lost on its way: %s; %s.", target->name,
                    call->why, then);
 }
 
@@ -139,6 +139,8 @@ static hf_status remote_answer_pass_on(const remote_target *target, const remote
         hf_error_set(err, status, "%s", message);
     else
         hf_error_set(err, status, "%s says: %s.", target->name, hf_status_sentence(status));
+    if (status == HF_UNAVAILABLE)
+        hf_error_away(err);
     if (err != NULL && resource != NULL)
         hf_slice_copy(err->resource, sizeof err->resource, hf_slice_of(resource));
     return status;
@@ -167,12 +169,12 @@ static hf_status remote_answer_explain_status(const remote_target *target, long 
     case 429:
         return hf_fail(err, HF_TOO_MANY, "%s was asked too often; wait a little.", target->name);
     case 408:
-        return hf_fail(err, HF_UNAVAILABLE,
+        return hf_fail_away(err, HF_UNAVAILABLE,
                        "%s is not ready to serve (it answered %ld); try again later.", target->name,
                        http);
     default:
         if (http >= 500)
-            return hf_fail(err, changes ? HF_UNSURE : HF_UNAVAILABLE,
+            return hf_fail_away(err, changes ? HF_UNSURE : HF_UNAVAILABLE,
                            "%s failed, or a proxy before it (it answered %ld); %s.", target->name,
                            http, changes ? ASK_AGAIN : "try again");
         return hf_fail(
@@ -232,7 +234,8 @@ hf_status remote_ready(const remote_target *target, const remote_call *call, hf_
     if (known)
         *out = grade;
     if (known && call->http != 200)
-        status = hf_fail(err, HF_UNAVAILABLE, "%s is not ready: %s.", target->name, grade.text);
+        status = hf_fail_away(err, HF_UNAVAILABLE, "%s is not ready: %s.", target->name,
+                              grade.text);
     else if (!known && call->code == CURLE_OK && call->http == 200)
         status =
             hf_fail(err, HF_UNAVAILABLE,

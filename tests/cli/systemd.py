@@ -90,6 +90,18 @@ def without_watchdog():
     check("without a watchdog nobody is told that it is alive", not any("WATCHDOG" in text for text in manager.heard), manager.heard)
 
 
+def waiting():
+    manager = Manager("notify-w")
+    server = start("--listen", "127.0.0.1:0", "--store", "redis://127.0.0.1:1/0", env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "600000"})
+    ready = manager.hear("READY=1")
+    check("a server that waits for its store is ready for systemd, which shows what it waits for", ready and "STATUS=Waiting for the store" in ready, manager.heard)
+    check("and is alive", all(manager.hear("WATCHDOG=1") for _ in range(3)), manager.heard)
+    server.send_signal(signal.SIGHUP)
+    check("a reload is nothing to it", manager.hear("WATCHDOG=1"), manager.heard)
+    stop(server)
+    check("it stops as announced", server.returncode == 0 and manager.hear("STOPPING=1"), manager.heard)
+
+
 def refusal():
     manager = Manager("notify-3")
     server = start("--listen", "0.0.0.0:0", env={"NOTIFY_SOCKET": manager.path})
@@ -201,6 +213,6 @@ def stuck_log():
     os.close(ours)
 
 
-for test in (messages, without_watchdog, refusal, activation, journal, token_on_terminal, stuck_log):
+for test in (messages, without_watchdog, waiting, refusal, activation, journal, token_on_terminal, stuck_log):
     test()
 sys.exit(bad)

@@ -19,6 +19,7 @@ code=$?
 check "the service is closed to what it does not need" test "$code" = 0
 
 check "a reload needs no program beyond the shell" grep -qxF "ExecReload=/bin/sh -c 'kill -HUP \"\$MAINPID\"'" "$scratch/holdfast.service"
+check "systemd never gives it up" grep -qxF StartLimitIntervalSec=0 <(sed '/^\[Service\]/,$d' "$scratch/holdfast.service")
 check "it leaves no core, which would hold secrets" grep -qxF LimitCORE=0 "$scratch/holdfast.service"
 
 # What its comment advises for the key: systemd must take it, and the server must find new files after a reload. Credentials are copied at the start only.

@@ -232,6 +232,37 @@ static void an_outage_is_told_at_once_and_so_is_its_end(void **state)
     serve_outage_close_scene(&s);
 }
 
+static bool says_ready(scene *s, http_client_answer *answer)
+{
+    http_client_close(&s->client); /* while it waits, each answer ends its connection */
+    return http_client_ask(&s->client, "GET", "/readyz", "", NULL, answer) ==
+               HTTP_CLIENT_ANSWERED &&
+           answer->status == 200;
+}
+
+static void a_store_that_is_away_at_the_start_is_waited_for(void **state)
+{
+    (void)state;
+    scene s;
+    http_client_answer answer = {0};
+    if (server_name == NULL)
+        return;
+    serve_outage_open_scene(&s);
+    expect_int(server_process_stop(s.server), 0);
+    begin_outage(&s);
+    server_process_up(s.server);
+    expect_true(!says_ready(&s, &answer));
+    expect_int(answer.status, 503);
+    expect_no_details(&answer);
+    expect_int(times_logged(&s, "The store does not answer; the server waits for it."), 1);
+    end_outage(&s);
+    for (int i = 0; i < 6000 && !says_ready(&s, &answer); i++)
+        sleep_ms(5);
+    expect_int(answer.status, 200);
+    expect_int(take_another(&s, &answer), 201);
+    serve_outage_close_scene(&s);
+}
+
 int main(int argc, char **argv)
 {
     const char *preload = getenv("HF_TEST_PRELOAD");
@@ -247,6 +278,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durability_is_told_to_those_with_a_token),
         cmocka_unit_test(an_outage_is_told_at_once_and_so_is_its_end),
+        cmocka_unit_test(a_store_that_is_away_at_the_start_is_waited_for),
     };
     return cmocka_run_group_tests_name("outages of the store under holdfast serve", tests, NULL,
                                        NULL);
