@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef HF_MODULE_DIR
+#if __has_include(<module_dir.h>) /* which the build makes */
+#include <module_dir.h>
+#else
 #define HF_MODULE_DIR "/usr/local/lib/holdfast"
 #endif
 
