@@ -52,7 +52,7 @@ class Database:
 
     def sql(self, text):
         """What the stock client answers; the first error ends it, and an open transaction is rolled back."""
-        done = subprocess.run(self.client(), input=text, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(self.client(), input=text, capture_output=True, text=True, timeout=300)
         return (done.stdout + done.stderr).strip()
 
     def rows(self, text):
@@ -65,7 +65,7 @@ class Database:
 
     def run(self, *arguments, store=False):
         more = ["--store", self.url] if store else []
-        done = subprocess.run([HOLDFAST, *arguments, *more], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([HOLDFAST, *arguments, *more], capture_output=True, text=True, timeout=300)
         self.out = (done.stdout + done.stderr).strip()
         self.code = done.returncode
         return self.out

@@ -66,7 +66,7 @@ def by_lock(db, cursor):
 
 
 def program(db, state, *arguments):
-    done = subprocess.run([HOLDFAST, *arguments, "--store", db.url, "--json"], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([HOLDFAST, *arguments, "--store", db.url, "--json"], capture_output=True, text=True, timeout=300,
                           env={**os.environ, "HOLDFAST_STATE": state})
     return json.loads(done.stdout or done.stderr)
 

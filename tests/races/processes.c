@@ -182,7 +182,8 @@ static race_sum processes_judge(race *r)
     hf_error err = {0};
     for (size_t i = 0; i < r->clients; i++)
         logs[i] = r->client[i].log;
-    expect(HF_OK, hf_manager_open(r->order->url, &manager, &err), err);
+    const char *url = r->order->judged ? r->order->judged : r->order->url;
+    expect(HF_OK, hf_manager_open(url, &manager, &err), err);
     race_sum sum = race_judge(manager, logs, r->clients, &r->weather, &r->order->bounds);
     hf_manager_close(manager);
     sum.clients_killed = r->kills;

@@ -18,7 +18,8 @@ int race_client_main(int argc, char **argv, race_open_client *open,
 
 typedef struct race_order {
     const char *url;
-    const char *how; /* handed to race_open_client */
+    const char *judged; /* the same store; NULL: by url */
+    const char *how;    /* handed to race_open_client */
     size_t clients;
     int seconds;
     race_bounds bounds;

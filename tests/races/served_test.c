@@ -16,7 +16,7 @@
 #include <support/sse_clients.h>
 #include <support/test_store.h>
 
-enum { PATIENCE_S = 20, FOLLOWERS = 20 };
+enum { PATIENCE_S = 120, FOLLOWERS = 20 };
 
 static hf_status served_open_client(race_worker *worker, const char *url, const char *how,
                                     hf_error *err)
@@ -191,8 +191,9 @@ static void served_through(char *url, int port)
 
 static race_sum race(villain *v, size_t clients, int seconds, const char *parameters)
 {
-    char urls[2][HF_URL_MAX];
+    char urls[2][HF_URL_MAX], plain[HF_URL_MAX];
     race_order order = {.url = urls[0],
+                        .judged = plain,
                         .how = "-",
                         .clients = clients,
                         .seconds = seconds,
@@ -204,6 +205,7 @@ static race_sum race(villain *v, size_t clients, int seconds, const char *parame
                                    .followers = FOLLOWERS,
                                    .at_first = FOLLOWERS,
                                    .stays_with_one = true};
+    server_process_url(v->servers[0], plain);
     for (size_t i = 0; i < v->count; i++) {
         server_process_url_as(v->servers[i], v->servers[0], urls[i]);
         strncat(urls[i], parameters, HF_URL_MAX - strlen(urls[i]) - 1);
@@ -223,7 +225,7 @@ static race_sum race(villain *v, size_t clients, int seconds, const char *parame
     if (v->count > 1)
         order.bounds.take_overs = 1; /* on a database they come to less */
     race_sum sum = race_run(&order);
-    judge_audience(a, urls[0]);
+    judge_audience(a, plain);
     printf("# %zu %s, %zu of them by SIGKILL\n", v->strikes, v->ordeal->name, v->kills);
     return sum;
 }
@@ -301,7 +303,7 @@ static void run_lap(const ordeal *o, const test_store *database, int seconds, to
         v.servers[i] = server_process_start(database ? url : NULL, NULL);
     if (v.proxied)
         v.proxy = proxy_start("127.0.0.1", server_process_port(v.servers[0]));
-    race_sum sum = race(&v, 8, seconds, "&timeout=1s");
+    race_sum sum = race(&v, 8, seconds, o->strike == served_pause ? "&timeout=1s" : "");
     add_lap(all, &sum, &v);
     served_end_all(&v);
     proxy_stop(v.proxy);
