@@ -102,11 +102,14 @@ SELECT t.policy FROM {ns}_type t WHERE t.type = $1
 -- sqlite:
 SELECT t.policy FROM {ns}_type t WHERE t.type = ?1
 
+-- PostgreSQL: none of a table's triggers counts while a table that inherits from it has none; its rows are changed through this one.
 -- name: guards
 -- postgres:
 SELECT g.table_name, g.type, g.policy, g.checks, g.version_column, g.parent, g.link, g.mode, g.suppressed_us,
        (SELECT count(*) FROM pg_catalog.pg_trigger t
-         WHERE t.tgrelid = pg_catalog.to_regclass(g.quoted) AND t.tgname LIKE '0\_holdfast\_%' AND t.tgenabled = 'A'),
+         WHERE t.tgrelid = pg_catalog.to_regclass(g.quoted) AND t.tgname LIKE '0\_holdfast\_%' AND t.tgenabled = 'A'
+           AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = t.tgrelid AND NOT EXISTS
+               (SELECT FROM pg_catalog.pg_trigger c WHERE c.tgrelid = h.inhrelid AND c.tgname LIKE '0\_holdfast\_%' AND c.tgenabled = 'A'))),
        CASE g.checks WHEN 'version' THEN 6 ELSE 5 END::bigint,
        (SELECT count(*) FROM pg_catalog.pg_policy p
          WHERE p.polrelid = pg_catalog.to_regclass(g.quoted) AND p.polname = '0_holdfast_read')

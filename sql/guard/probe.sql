@@ -12,6 +12,8 @@ UPDATE {table} SET {plain} = {plain}, {version} = {version} WHERE {row}
 UPDATE {table} SET {plain} = {plain}, {version} = {version} + 1 WHERE {row}
 -- name: update_old_number
 UPDATE {table} SET {plain} = {plain}, {holdfast} = 1 + {version} - 2 WHERE {row}
+-- name: update_left
+UPDATE {table} SET {plain} = {plain} WHERE {holdfast} = {version}
 -- name: update_no_number
 UPDATE {table} SET {version} = {version} + 1, {holdfast} = NULL WHERE {row}
 -- name: update_wrong_fence

@@ -33,7 +33,8 @@ SELECT current_setting('server_encoding'), count(t.oid), min(t.relname::text COL
        (SELECT count(*) FROM pg_catalog.pg_attribute a
          WHERE a.attrelid = m.oid AND a.attname IN ('name', 'value') AND NOT a.attisdropped),
        coalesce(has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(m.oid, 'SELECT'), false), current_user::text,
-       EXISTS (SELECT FROM pg_catalog.pg_get_keywords() WHERE word = '{ns}' AND catcode IN ('R', 'T')),
+       EXISTS (SELECT FROM pg_catalog.pg_get_keywords() WHERE word = '{ns}' AND catcode IN ('R', 'T'))
+           OR '{ns}' = 'information_schema',
        (SELECT min(p.proname::text COLLATE "C") FROM pg_catalog.pg_proc p
          WHERE p.pronamespace = n.oid
            AND p.proname IN ('check', 'save', 'remove', 'expect', 'write', 'end_dead', 'refuse_stale',

@@ -8,7 +8,8 @@ DROP FUNCTION IF EXISTS {ns}."check"(text, text, text, bigint),
     {ns}.refuse_stale({ns}.resource, bigint, bigint), {ns}.lock_anchor(text, text, boolean),
     {ns}.say_holders(text, text, text, bigint), {ns}.say_time(bigint, bigint);
 DROP FUNCTION IF EXISTS {ns}.guard_is_mine(xid), {ns}.guard_lock(text, text, bigint), {ns}.guard_save(text, text, bigint),
-    {ns}.guard_refuse(text, text, text, text, text), {ns}.guard_log_statement(text, text);
+    {ns}.guard_refuse(text, text, text, text, text), {ns}.guard_log_statement(text, text),
+    {ns}.guard_read(text, text, text), {ns}.guard_new(text);
 DROP VIEW IF EXISTS {ns}.locks, {ns}.versions;
 DROP SEQUENCE IF EXISTS {ns}.lease_fence;
 DROP TABLE IF EXISTS {ns}.guard, {ns}.guard_log, {ns}.token, {ns}.save, {ns}.event, {ns}.lost, {ns}.request, {ns}.lock, {ns}.resource, {ns}.session, {ns}.type, {ns}.meta;

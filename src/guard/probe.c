@@ -18,6 +18,7 @@ static const char *const probe_what[GUARD_PROBE_COUNT] = {
     [GUARD_PROBE_UPDATE_NEXT_VERSION] =
         "an UPDATE with version = version + 1 that did not read the row",
     [GUARD_PROBE_UPDATE_OLD_NUMBER] = "an UPDATE that carries an older version",
+    [GUARD_PROBE_UPDATE_LEFT] = "a blind UPDATE of rows whose number is their version",
     [GUARD_PROBE_UPDATE_NO_NUMBER] = "an UPDATE that sets the number to NULL",
     [GUARD_PROBE_UPDATE_WRONG_FENCE] = "an UPDATE that carries a fence nobody was granted",
     [GUARD_PROBE_UPDATE_ALL] = "a blind UPDATE of all rows",
@@ -394,7 +395,7 @@ static hf_status probe_judge(probe *p, hf_error *err)
     if (p->it != NULL && (p->it->check == GUARD_STEP ? p->it->triggers == 0
                                                      : p->it->triggers < p->it->triggers_wanted))
         probe_note(p, "triggers", "triggers of the guard are missing or disabled", PROBE_THROUGH,
-                   "'holdfast guard add' creates them again");
+                   "'holdfast guard add' creates them again, or says why it can't");
     if (p->it != NULL &&
         (strcmp(p->it->mode, "fail") != 0 || p->it->suppressed_us > hf_seam.wall_us()))
         probe_note(p, "mode", "the guard does not refuse in this mode", PROBE_THROUGH,

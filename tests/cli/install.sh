@@ -220,6 +220,8 @@ if [[ -n ${HF_TEST_POSTGRES-} ]]; then
     expect "PostgreSQL: what others have built on it stands in the way" 6 "*could not be removed*depend*"
     run install "$store&namespace=user"
     expect "PostgreSQL: a word of SQL is no namespace" 2 "*keeps for itself*"
+    run install "$store&namespace=information_schema"
+    expect "PostgreSQL: ... nor is the information schema" 2 "*keeps for itself*"
     run install "$(database "$HF_TEST_POSTGRES" "$latin")"
     expect "PostgreSQL: a database that is not in UTF-8" 6 "*LATIN1*UTF8*nothing was changed*"
     check "PostgreSQL: ... is left as it is" test -z "$(objects "$latin")"

@@ -254,6 +254,8 @@ def uninstall(db):
     check(f"{db.kind}: ... and done when none is", db.code == 0, db.out)
     told = db.sql(f"SELECT COUNT(*) FROM {db.ns}guard;")
     check(f"{db.kind}: ... with the tables of guards", "exist" in told or "no such table" in told, told)
+    if db.kind == "postgres":
+        check("postgres: ... and the schema with all functions", db.sql(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{OWN}';") == "0")
     for table in (CLAUSE, COVER, POLICY, LINE, ORDER):
         db.drop(table)
 

@@ -34,6 +34,7 @@ def holes(db):
         yield "no trigger for DELETE", f'DROP TRIGGER "0_holdfast_delete" ON {T};', \
             {"triggers", "delete", "delete_all", "delete_join", "delete_with"}
         yield "a trigger that replication does not fire", f'ALTER TABLE {T} ENABLE TRIGGER "0_holdfast_update";', {"triggers", "replica_role"}
+        yield "a table that inherits and has no guard", f"CREATE TABLE kid_{OWN} () INHERITS ({T});", {"triggers"}
         yield "no trigger for TRUNCATE", f'DROP TRIGGER "0_holdfast_truncate" ON {T};', {"triggers", "truncate"}
         return
     yield "no trigger for UPDATE", f"DROP TRIGGER {trigger(db, 'update')};", \
@@ -96,11 +97,23 @@ for db in databases():
         through, _, _ = attacks(db)
         check(f"{db.kind}: found: {name}", told == "" and db.code == 9 and wanted <= through, f"{told} missing {wanted - through}, {db.out}")
         check(f"{db.kind}: ... and every row is as it was", db.sql(look) == before, db.sql(look))
+        shown = db.json("guard", "show", db.url)["guards"][0]["in_place"]
+        check(f"{db.kind}: ... and show tells, where it is the triggers", shown == ("triggers" not in through), shown)
         if db.kind == "sqlite":
             db.sql(f"DROP INDEX IF EXISTS later_{OWN};")
+        db.drop(f"kid_{OWN}")
         db.guard("add", T, "--type", "policy", "--version", "version")
         through, _, _ = attacks(db)
         check(f"{db.kind}: ... and adding the guard again closes it", db.code == 0 and not through, through)
+    if db.kind == "postgres":
+        db.sql(f"CREATE FUNCTION back_{OWN}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.version := OLD.version; RETURN NEW; END $$; "
+               f"CREATE TRIGGER zz BEFORE UPDATE ON {T} FOR EACH ROW EXECUTE FUNCTION back_{OWN}(); "
+               f"UPDATE {T} SET holdfast = version WHERE id = 2; DROP TRIGGER zz ON {T}; DROP FUNCTION back_{OWN};")
+        through, _, _ = attacks(db)
+        check("postgres: found: a row that a trigger of somebody's own has left with its version as its number", "update_left" in through, through)
+        db.sql(f"UPDATE {T} SET holdfast = version WHERE holdfast = version;")
+        through, _, _ = attacks(db)
+        check("postgres: ... and carrying the number mends it", not through, through)
     db.guard("mode", T, "log")
     through, _, _ = attacks(db)
     check(f"{db.kind}: a guard in mode log is told", "mode" in through and "update_blind" in through, through)
