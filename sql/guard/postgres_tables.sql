@@ -84,9 +84,9 @@ END
 $holdfast$;
 
 -- Did a save of type/id in this transaction answer this fence? Others than the save write the anchor too; its event is its own. That
--- is among the newest, and has no number before it is committed.
+-- is among the newest, and has no number before it is committed: found by the index from its end, whatever the statistics say.
 CREATE OR REPLACE FUNCTION {ns}.guard_save(the_type text, the_id text, the_fence bigint) RETURNS boolean
-LANGUAGE plpgsql VOLATILE AS $holdfast$
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_sort = off AS $holdfast$
 DECLARE
     row_xmin xid;
 BEGIN
