@@ -6,6 +6,7 @@
 #include "faults/database_target.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #include <support/proxy.h>
 #include <support/server_process.h>
 #include <support/test_store.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ZEROS "00000000000000000000000000000000"
@@ -263,6 +266,62 @@ static void a_store_that_is_away_at_the_start_is_waited_for(void **state)
     serve_outage_close_scene(&s);
 }
 
+/* The program, with few open files. */
+static void write_script(const char *path, const char *program, int files)
+{
+    FILE *script = fopen(path, "we");
+    expect_true(script != NULL);
+    fprintf(script, "#!/bin/sh\nulimit -n %d\nexec '%s' \"$@\"\n", files, program);
+    expect_int(fclose(script), 0);
+    expect_int(chmod(path, 0700), 0);
+}
+
+/* They hold all the connections that there may be, which are not all the files that there are. In
+ * the end one of them gives way to whoever has something to ask. */
+static void an_outage_ends_though_strangers_hold_all_connections(void **state)
+{
+    (void)state;
+    enum { FILES = 120, STRANGERS = 200 };
+    char script[HF_URL_MAX], program[HF_URL_MAX];
+    int strangers[STRANGERS], status = 0;
+    scene s;
+    http_client_answer answer;
+    if (server_name == NULL)
+        return;
+    snprintf(program, sizeof program, "%s", getenv("HOLDFAST"));
+    scratch_path(".few", script);
+    write_script(script, program, FILES);
+    setenv("HOLDFAST", script, 1);
+    serve_outage_open_scene(&s);
+    setenv("HOLDFAST", program, 1);
+    expect_int(times_logged(&s, "the server takes fewer connections"), 1);
+    for (int i = 0; i < STRANGERS; i++) {
+        struct sockaddr_in there = {.sin_family = AF_INET,
+                                    .sin_port = htons((uint16_t)server_process_port(s.server)),
+                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        expect_int(connect(strangers[i], (struct sockaddr *)&there, sizeof there), 0);
+    }
+    begin_outage(&s);
+    serve_outage_expect_refused(&s);
+    sleep_ms(1500); /* strangers could take the files of the store's connections meanwhile */
+    end_outage(&s);
+    for (int i = 0; i < 6000 && times_logged(&s, "The store can be used again") < 1; i++)
+        sleep_ms(5);
+    expect_int(times_logged(&s, "The store can be used again"), 1);
+    for (int i = 0; i < 600 && status != 200; i++) {
+        http_client one = {.port = server_process_port(s.server), .fd = -1};
+        int end = http_client_ask(&one, "GET", "/readyz", "", NULL, &answer);
+        status = end == HTTP_CLIENT_ANSWERED ? answer.status : 0;
+        http_client_close(&one);
+        sleep_ms(50);
+    }
+    expect_int(status, 200);
+    for (int i = 0; i < STRANGERS; i++)
+        close(strangers[i]);
+    serve_outage_close_scene(&s);
+}
+
 int main(int argc, char **argv)
 {
     const char *preload = getenv("HF_TEST_PRELOAD");
@@ -279,6 +338,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(durability_is_told_to_those_with_a_token),
         cmocka_unit_test(an_outage_is_told_at_once_and_so_is_its_end),
         cmocka_unit_test(a_store_that_is_away_at_the_start_is_waited_for),
+        cmocka_unit_test(an_outage_ends_though_strangers_hold_all_connections),
     };
     return cmocka_run_group_tests_name("outages of the store under holdfast serve", tests, NULL,
                                        NULL);
