@@ -118,7 +118,7 @@ static size_t service_body_max(void *context, http_request *r)
     (void)context;
     bool shown = http_header(r, "authorization") != NULL ||
                  http_header(r, "holdfast-session") != NULL ||
-                 (cookies != NULL && strstr(cookies, ORIGIN_COOKIE "=") != NULL);
+                 (cookies != NULL && strstr(cookies, ORIGIN_PLAIN_COOKIE "=") != NULL);
     return shown ? SIZE_MAX : STRANGERS_BODY_MAX;
 }
 

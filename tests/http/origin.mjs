@@ -99,7 +99,7 @@ check(plain.status === 204 && /POST/.test(plain.headers.allow) && !plain.headers
 const json = { "content-type": "application/json" };
 const login = await raw(server, "POST", "/v1/login", json, JSON.stringify({ secret: server.token }));
 const cookie = login.headers["set-cookie"]?.[0] ?? "";
-check(login.status === 204 && /^__Host-holdfast=/.test(cookie) && /; Secure/.test(cookie) && /; HttpOnly/.test(cookie) &&
+check(login.status === 204 && /^holdfast=/.test(cookie) && !/; Secure/.test(cookie) && /; HttpOnly/.test(cookie) &&
   /; SameSite=Strict/.test(cookie) && /; Path=\//.test(cookie) && !/Domain/i.test(cookie), "the cookie is for this server alone, and no script's", cookie.replace(server.token, "..."));
 const carried = { cookie: `other=1; ${cookie.split(";")[0]}; last=2` };
 check((await raw(server, "GET", "/v1/locks", carried)).status === 200, "it authorises a look");
@@ -116,9 +116,26 @@ const strange = await beacon(opened.key, { ...carried, origin: "https://evil.exa
 check(strange.status === 403, "no page of someone else's sends one", strange.text);
 const closing = await beacon(opened.key, { ...carried, origin });
 check(closing.status === 200 && JSON.parse(closing.text).released === 1, "the beacon of a page of the same site closes, though a cookie comes along that it did not ask for", closing.text);
+// Safari keeps no Secure cookie of a page on plain HTTP, not even on this machine; everywhere else the cookie is Secure.
+const cookieAt = async (headers, to = server) => {
+  const got = await raw(to, "POST", "/v1/login", { ...json, ...headers }, JSON.stringify({ secret: to.token }));
+  return `${got.status} ${got.headers["set-cookie"]?.join("\n") ?? ""}`;
+};
+for (const host of ["localhost:7420", "127.0.0.2", "[::1]:7420"]) {
+  const plainCookie = await cookieAt({ host, origin: `http://${host}` });
+  check(/^204 holdfast=/.test(plainCookie) && !/Secure/.test(plainCookie) && /HttpOnly; SameSite=Strict/.test(plainCookie), `on http://${host} the cookie is kept by every browser`, plainCookie);
+}
+for (const [what, headers] of [["by another name", { host: "locks.example.org" }], ["that a proxy passed on", { "x-forwarded-for": "127.0.0.1" }], ["that a proxy passed on, by Forwarded", { forwarded: "for=127.0.0.1" }]])
+  check(/^204 __Host-holdfast=.*; Secure/.test(await cookieAt(headers)), `a login ${what} gets a Secure cookie`);
+const trusting = await Server.start(["--trust-proxy", "127.0.0.1"]);
+for (const proto of ["https", "http"])
+  check(/^204 __Host-holdfast=.*; Secure/.test(await cookieAt({ host: "localhost", "x-forwarded-for": "127.0.0.1", "x-forwarded-proto": proto }, trusting)), `so does one by a trusted proxy that had it by ${proto}`);
+await trusting.stop();
+const planted = await raw(server, "GET", "/v1/login", { host: "locks.example.org", cookie: cookie.split(";")[0] });
+check(planted.status === 401, "elsewhere a cookie without the prefix, which anyone on the way could plant, counts for nothing", planted.text);
 for (const [sentence, old] of [["while logged in", carried], ["over a cookie that counts no more", { cookie: `__Host-holdfast=${"0".repeat(64)}` }]]) {
   const again = await raw(server, "POST", "/v1/login", { ...json, ...old }, JSON.stringify({ secret: server.token }));
-  check(again.status === 204 && again.headers["set-cookie"]?.[0].startsWith(`__Host-holdfast=${server.token};`), `a login ${sentence} goes as any`, again.text);
+  check(again.status === 204 && again.headers["set-cookie"]?.[0].startsWith("holdfast="), `a login ${sentence} goes as any`, again.text);
 }
 for (const type of [json, { "content-type": "text/plain" }, {}]) {
   const forged = await raw(server, "POST", "/v1/login", { ...type, ...carried, origin: "https://evil.example.com" }, JSON.stringify({ secret: server.token }));
@@ -128,7 +145,7 @@ check((await raw(server, "DELETE", "/v1/login", carried)).status === 403, "nor o
 const wrong = await raw(server, "POST", "/v1/login", json, JSON.stringify({ secret: "0".repeat(64) }));
 check(wrong.status === 401 && !wrong.headers["set-cookie"], "a secret that is no token's gets no cookie", wrong.text);
 const out = await raw(server, "DELETE", "/v1/login", {});
-check(out.status === 204 && /Max-Age=0/.test(out.headers["set-cookie"][0]), "logging out takes it back");
+check(out.status === 204 && out.headers["set-cookie"].length === 2 && out.headers["set-cookie"].every((one) => /^(__Host-)?holdfast=;.*Max-Age=0/.test(one)), "logging out takes it back, by both names", out.headers);
 
 // ---- bodies and credentials that are not what they should be ----
 

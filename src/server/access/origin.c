@@ -131,6 +131,15 @@ hf_status origin_check(request *req, hf_error *err)
 
 /* ---- tokens ---- */
 
+/* A browser on this machine speaks plain HTTP to it by a name of this machine. */
+static bool origin_is_nearby(request *req)
+{
+    const char *host = http_header(req->http, "host");
+    hf_slice name;
+    return req->http->local && !req->http->secure && host != NULL &&
+           origin_read_host(host, &name) && origin_is_loopback_name(name);
+}
+
 static hf_slice origin_cookie_value(const char *cookies, const char *name)
 {
     size_t size = strlen(name);
@@ -160,6 +169,8 @@ hf_status origin_token(request *req, const char **out, hf_error *err)
     if (req->route->proved)
         return HF_OK;
     hf_slice cookie = origin_cookie_value(http_header(req->http, "cookie"), ORIGIN_COOKIE);
+    if (cookie.size == 0 && origin_is_nearby(req))
+        cookie = origin_cookie_value(http_header(req->http, "cookie"), ORIGIN_PLAIN_COOKIE);
     if (cookie.size == 0)
         return HF_OK;
     req->cookie = true;
@@ -204,12 +215,26 @@ void origin_preflight(request *req, const char *allow)
     reply_send(req, 204, NULL, HF_NOTHING);
 }
 
+/* Two names, one for each way: __Host- makes a browser take the cookie over TLS alone, and from
+ * nobody else on the way. Where nothing is on the way it must do without: WebKit keeps no Secure
+ * cookie on plain HTTP, not even of this machine. */
+static void origin_add_cookie(request *req, bool plain, const char *secret)
+{
+    size_t size = sizeof ORIGIN_COOKIE + HF_TOKEN_SECRET_SIZE + 96;
+    char *text = hf_arena_alloc(&req->http->arena, size);
+    if (text == NULL)
+        return;
+    snprintf(text, size, "%s=%s; Path=/; %sHttpOnly; SameSite=Strict%s",
+             plain ? ORIGIN_PLAIN_COOKIE : ORIGIN_COOKIE, secret == NULL ? "" : secret,
+             plain ? "" : "Secure; ", secret == NULL ? "; Max-Age=0" : "");
+    reply_header(req, "Set-Cookie", text);
+}
+
 void origin_set_cookie(request *req, const char *secret)
 {
-    char text[sizeof ORIGIN_COOKIE + HF_TOKEN_SECRET_SIZE + 96];
-    snprintf(text, sizeof text, ORIGIN_COOKIE "=%s; Path=/; Secure; HttpOnly; SameSite=Strict%s",
-             secret == NULL ? "" : secret, secret == NULL ? "; Max-Age=0" : "");
-    reply_header(req, "Set-Cookie", text);
+    bool plain = origin_is_nearby(req);
+    if (secret == NULL && plain)
+        origin_add_cookie(req, false, NULL);
+    origin_add_cookie(req, plain, secret);
     reply_send(req, 204, NULL, HF_NOTHING);
-    hf_secret_wipe(text, sizeof text);
 }

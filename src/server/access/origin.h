@@ -8,8 +8,9 @@
 
 typedef struct request request;
 
-#define ORIGIN_COOKIE      "__Host-holdfast"
-#define ORIGIN_CSRF_HEADER "holdfast-csrf"
+#define ORIGIN_COOKIE       "__Host-holdfast"
+#define ORIGIN_PLAIN_COOKIE "holdfast" /* on plain HTTP, for a browser on the same machine */
+#define ORIGIN_CSRF_HEADER  "holdfast-csrf"
 
 /* Checks Host and Origin; sets req->origin. HF_DENIED: the host is not ours, or the origin is
  * foreign and not allowed, and the route is not public. HF_INVALID: the host is malformed. */

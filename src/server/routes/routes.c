@@ -322,6 +322,8 @@ const route routes[] = {
         .about = "The cookie is "
                  "__Host-holdfast"
                  ": for this server alone, out of the reach of scripts, never sent by other sites. "
+                 "On plain HTTP at localhost or a loopback address it is holdfast, without Secure, "
+                 "which Safari needs. "
                  "A change "
                  "that it authorises needs the header Holdfast-CSRF with any value.",
         .replies = {{204, NULL, "The cookie is set."}},
