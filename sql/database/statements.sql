@@ -407,17 +407,20 @@ SAVEPOINT holdfast_probe
 SET LOCAL lock_timeout TO 100
 -- name: probe_end
 ROLLBACK TO SAVEPOINT holdfast_probe
+-- On MySQL a row that is there counts twice. IGNORE would lock a row that was just deleted, and is still there to InnoDB, as shared; when
+-- the probe is taken back and the row goes, MariaDB keeps that as a lock on the gap, at READ COMMITTED too. It keeps no exclusive lock.
 -- name: probe_anchors
 -- postgres:
 INSERT INTO {ns}.resource (type, id, fence, rev) SELECT * FROM unnest($1, $2, $3, $4) ON CONFLICT DO NOTHING
 -- mysql:
-{now}INSERT IGNORE INTO {ns}_resource (type, id, fence, rev) VALUES $1*
+{now}INSERT INTO {ns}_resource (type, id, fence, rev) VALUES $1* ON DUPLICATE KEY UPDATE rev = rev + 1
 -- name: probe_sessions
 -- postgres:
 INSERT INTO {ns}.session (id, key_sha256, "user", name, idle_us, opened_us, expires_us, rev)
 SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING
 -- mysql:
-{now}INSERT IGNORE INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, rev) VALUES $1*
+{now}INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, rev) VALUES $1*
+ON DUPLICATE KEY UPDATE rev = rev + 1
 -- name: probe_types
 -- postgres:
 INSERT INTO {ns}.type (type, policy) SELECT * FROM unnest($1, $2) ON CONFLICT DO NOTHING
