@@ -57,6 +57,8 @@ served *served_start(const bench *b, const char *name, const char *store)
                            NO_LIMIT,
                            "--burst-session",
                            NO_LIMIT,
+                           "--connections-address",
+                           "0",
                            own ? NULL : "--store",
                            store,
                            NULL};

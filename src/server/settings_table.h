@@ -42,7 +42,7 @@
       "proxies that say truly whom they speak for: addresses, ranges (10.0.0.0/8), or unix for whoever comes by a Unix socket") \
     X(NUMBER, connections_max, "connections-max", "N", "16000", 1, 1000000, \
       "connections at a time; one that has been idle for 5 seconds gives way to a new one, else that is turned away; fewer when the system allows fewer open files") \
-    X(NUMBER, connections_address, "connections-address", "N", "4000", 0, 1000000, \
+    X(NUMBER, connections_address, "connections-address", "N", "8000", 0, 1000000, \
       "connections of one address at a time (IPv6: of a /64), but of trusted proxies and by Unix sockets as many as there may be; 0: no limit") \
     X(SIZE, body_max, "body-max", "SIZE", "1M", SETTINGS_KIB, 64 * SETTINGS_MIB, \
       "the largest body of a request") \
