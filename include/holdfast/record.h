@@ -16,7 +16,10 @@
  *     hf_unit_commit(unit, &report, &err);
  *
  * A record is named as a lock is: "customer/42". A key of several columns is "line/17,3"; in it a
- * comma or a percent sign of a value is written %2C or %25. Bytes are written in hex.
+ * comma or a percent sign of a value is written %2C or %25. Bytes are written in hex (after \x on
+ * PostgreSQL), timestamps as the database writes them: "2026-11-18 14:02:07", with +00 behind it
+ * where PostgreSQL's column has a time zone; truth is true or false on PostgreSQL, else 1 or 0. A
+ * record is found by the spelling of values, too.
  *
  * Tables that a guard watches (docs/guards.md) are saved like others: a commit writes the version
  * that was read, or the fence of the root's lock or save, into the column `holdfast`, which is none

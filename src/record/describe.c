@@ -380,6 +380,7 @@ hf_status rec_describe(hf_tables *tables, hf_db *db, const hf_table *as, size_t 
     hf_status status = HF_OK;
     for (size_t i = 0; status == HF_OK && i < count; i++) {
         tables->tables[i].as = &as[i];
+        tables->tables[i].dialect = tables->dialect;
         tables->count = i + 1;
         status = rec_describe_table(tables, db, &tables->tables[i], missing, err);
     }

@@ -35,6 +35,8 @@ typedef enum rec_class {
     REC_OTHER /* as the database writes it */
 } rec_class;
 
+typedef enum rec_dialect { REC_SQLITE, REC_POSTGRES, REC_MYSQL } rec_dialect;
+
 typedef struct rec_column {
     const char *name;
     const char *quoted; /* as an identifier */
@@ -65,6 +67,7 @@ typedef enum rec_guard {
 
 typedef struct rec_table {
     const hf_table *as;
+    rec_dialect dialect; /* of its database */
     const char *name;   /* without a schema, as the catalog spells it */
     const char *schema; /* "": none was given */
     const char *quoted;
@@ -93,8 +96,6 @@ typedef struct rec_table {
     size_t carries;
     bool lockable;      /* PostgreSQL: this role may lock the whole table to write it */
 } rec_table;
-
-typedef enum rec_dialect { REC_SQLITE, REC_POSTGRES, REC_MYSQL } rec_dialect;
 
 struct hf_tables {
     hf_arena arena;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys as text: "customer/42", "line/17,3". One spelling for each row, so that the identity map and
- * the locks mean the same row. */
+ * the locks mean the same row; it is the one in which guards name rows (docs/guards.md): what the
+ * database itself writes, under settings that are always the same. */
 #include "record/inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 static bool keys_hex(char c, unsigned *out)
 {
@@ -75,11 +79,71 @@ hf_status rec_key_parse(hf_tables *tables, const char *resource, hf_arena *arena
     return status == HF_OK ? rec_key_format(*table, values, id, err) : status;
 }
 
+/* ---- as the database writes it ---- */
+
+/* "2026-02-01T10:00:00.5Z" as PostgreSQL writes it, or as it is stored elsewhere: "2026-02-01
+ * 10:00:00.5". MySQL writes as many digits of the fraction as the type says: DATETIME(3). */
+static void keys_print_time(hf_buffer *out, const rec_table *table, const rec_column *column,
+                            hf_slice text)
+{
+    const char *digits = strchr(column->type, '('), *point = memchr(text.at, '.', text.size);
+    bool utc = text.size > 0 && text.at[text.size - 1] == 'Z';
+    text.size -= utc;
+    size_t from = text.size > 10 && text.at[10] == 'T' ? 11 : 0;
+    hf_buffer_print(out, "%.*s%s%.*s", from > 0 ? 10 : 0, text.at, from > 0 ? " " : "",
+                    (int)(text.size - from), text.at + from);
+    if (table->dialect == REC_POSTGRES)
+        hf_buffer_print(out, "%s", utc ? "+00" : "");
+    int wanted = table->dialect == REC_MYSQL && digits != NULL ? digits[1] - '0' : 0;
+    int there = point == NULL ? 0 : (int)(text.at + text.size - point) - 1;
+    hf_buffer_print(out, "%s%.*s", wanted > 0 && point == NULL ? "." : "",
+                    wanted > there ? wanted - there : 0, "000000");
+}
+
+/* The fewest digits that say it exactly, as PostgreSQL writes them. */
+static void keys_print_real(hf_buffer *out, double real, bool single)
+{
+    char text[40];
+    int digits = 0, most = single ? 8 : 16, plain = single ? 6 : 15;
+    do
+        snprintf(text, sizeof text, "%.*e", digits, real);
+    while ((single ? strtof(text, NULL) != (float)real : strtod(text, NULL) != real) &&
+           digits++ < most);
+    const char *exponent = strchr(text, 'e');
+    int power = exponent == NULL ? 0 : (int)strtol(exponent + 1, NULL, 10);
+    if (exponent != NULL && power >= -4 && power < plain)
+        snprintf(text, sizeof text, "%.*f", digits > power ? digits - power : 0, real);
+    char *comma = strchr(text, ','); /* of the program's locale */
+    if (comma != NULL)
+        *comma = '.';
+    hf_buffer_print(out, "%s", text);
+}
+
+static void keys_print(hf_buffer *out, const rec_table *table, const rec_column *column,
+                       const hf_field *value)
+{
+    bool postgres = table->dialect == REC_POSTGRES;
+    bool time = column->holds == REC_STAMP || column->holds == REC_INSTANT ||
+                (column->holds == REC_TIME && table->dialect == REC_MYSQL);
+    if (time && value->kind == HF_FIELD_TEXT)
+        keys_print_time(out, table, column, (hf_slice){value->text, value->size});
+    else if (value->kind == HF_FIELD_REAL)
+        keys_print_real(out, value->real, postgres && strcmp(column->type, "real") == 0);
+    else if (postgres && column->holds == REC_BOOL && value->kind == HF_FIELD_INT)
+        hf_buffer_print(out, "%s", value->number != 0 ? "true" : "false");
+    else {
+        if (postgres && value->kind == HF_FIELD_BYTES)
+            hf_buffer_print(out, "\\x");
+        rec_field_print(out, value);
+    }
+}
+
 hf_status rec_key_format(const rec_table *table, const hf_field *values, char id[HF_ID_SIZE],
                          hf_error *err)
 {
     const hf_field *first = &values[table->key[0]];
-    if (table->key_count == 1 && first->kind == HF_FIELD_INT) { /* most are, and need no buffer */
+    if (table->key_count == 1 && first->kind == HF_FIELD_INT &&
+        table->columns[table->key[0]].holds != REC_BOOL) { /* most are, and need no buffer */
         char digits[HF_NUMBER_MAX], *end = digits + sizeof digits;
         const char *at = hf_number_print(first->number, end);
         hf_slice_copy(id, HF_ID_SIZE, (hf_slice){at, (size_t)(end - at)});
@@ -87,12 +151,12 @@ hf_status rec_key_format(const rec_table *table, const hf_field *values, char id
     }
     hf_buffer text = {0};
     if (table->key_count == 1)
-        rec_field_print(&text, &values[table->key[0]]);
+        keys_print(&text, table, &table->columns[table->key[0]], &values[table->key[0]]);
     for (size_t i = 0; table->key_count > 1 && i < table->key_count; i++) {
         hf_buffer piece = {0};
         if (i > 0)
             hf_buffer_add(&text, ",", 1);
-        rec_field_print(&piece, &values[table->key[i]]);
+        keys_print(&piece, table, &table->columns[table->key[i]], &values[table->key[i]]);
         for (size_t j = 0; j < piece.size; j++)
             if (piece.text[j] == ',' || piece.text[j] == '%')
                 hf_buffer_print(&text, "%%%02X", (unsigned char)piece.text[j]);

@@ -193,6 +193,11 @@ hf_status rec_spell_text(const hf_tables *tables, const rec_table *table, const 
                          hf_slice text, hf_arena *arena, hf_field *out, hf_error *err)
 {
     int64_t number = 0;
+    if (column->holds == REC_BYTES && text.size >= 2 && memcmp(text.at, "\\x", 2) == 0)
+        text = (hf_slice){text.at + 2, text.size - 2};
+    if (column->holds == REC_BOOL && (hf_slice_equal(text, hf_slice_of("true")) ||
+                                      hf_slice_equal(text, hf_slice_of("false"))))
+        text = hf_slice_of(text.size == 4 ? "1" : "0");
     switch (column->holds) {
     case REC_INT:
     case REC_BOOL:

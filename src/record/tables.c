@@ -12,8 +12,11 @@ enum { TABLES_MAX = 256, TABLES_CONNECTIONS = 16 };
 
 /* Waiting for others' transactions ends before the connection is given up. A statement outside a
  * transaction commits by itself, at the level of units. Times are spoken of in UTC, and a value
- * that does not fit is refused, not cut. */
-#define TABLES_SETTINGS_POSTGRES "lock_timeout=3000 default_transaction_isolation=read\\ committed"
+ * that does not fit is refused, not cut. Intervals and numbers that are read as the database writes
+ * them are written one way. */
+#define TABLES_SETTINGS_POSTGRES                                                                   \
+    "lock_timeout=3000 default_transaction_isolation=read\\ committed "                            \
+    "intervalstyle=postgres extra_float_digits=1"
 #define TABLES_SETUP_MYSQL                                                                         \
     "SET SESSION autocommit = 1, time_zone = '+00:00', innodb_lock_wait_timeout = 3, "             \
     "sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')"

@@ -285,6 +285,95 @@ static void many_are_saved_past_a_guard_by_version_only(void **state)
     }
 }
 
+/* A key as SQL writes it, and the name of its record. */
+typedef struct guarded_key {
+    int dialects; /* 1 SQLite, 2 PostgreSQL, 4 MariaDB and MySQL */
+    const char *type, *value, *id;
+    bool nameless; /* records can't be found by such a key */
+} guarded_key;
+
+static const guarded_key guarded_keys[] = {
+    {7, "DATE", "'2026-02-01'", "2026-02-01", false},
+    {3, "timestamp", "'2026-02-01 10:00:00'", "2026-02-01 10:00:00", false},
+    {2, "timestamp", "'2026-02-01 10:00:00.250'", "2026-02-01 10:00:00.25", false},
+    {2, "timestamptz", "'2026-02-01 10:00:00.5+02'", "2026-02-01 08:00:00.5+00", false},
+    {4, "DATETIME", "'2026-02-01 10:00:00'", "2026-02-01 10:00:00", false},
+    {4, "DATETIME(3)", "'2026-02-01 10:00:00.5'", "2026-02-01 10:00:00.500", false},
+    {4, "DATETIME(6)", "'2026-02-01 10:00:00'", "2026-02-01 10:00:00.000000", false},
+    {2, "time", "'14:02:07.250'", "14:02:07.25", false},
+    {4, "TIME(2)", "'14:02:07.5'", "14:02:07.50", false},
+    {2, "bytea", "'\\x6162ff'", "\\x6162ff", false},
+    {2, "boolean", "true", "true", false},
+    {5, "BOOLEAN", "1", "1", false},
+    {7, "double precision", "0.1", "0.1", true},
+    {2, "double precision", "1e20", "1e+20", true},
+    {2, "double precision", "1234567890123456.75", "1.2345678901234568e+15", true},
+    {2, "real", "0.1", "0.1", true},
+    {6, "DECIMAL(10,2)", "1.5", "1.50", false},
+    {2, "uuid", "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+     false},
+    {6, "CHAR(5)", "'ab'", "ab", false},
+    {7, "VARCHAR(20)", "'a,b%2'", "a,b%2", false},
+    {2, "interval", "'26:03:04'", "26:03:04", false},
+};
+
+/* What is saved under the record's name carries the fence past the guard, which has made the name
+ * of the row. */
+static void guarded_try_key(scene *s, const guarded_key *key, const char *second)
+{
+    char table[80], sql[400];
+    hf_tables *tables = NULL;
+    hf_unit *unit = NULL;
+    hf_record **found = NULL, *again = NULL;
+    hf_record_info info;
+    size_t count = 0;
+    guard it = {.type = "key", .policy = "optimistic"};
+    snprintf(table, sizeof table, "%s_key", s->names);
+    snprintf(it.table, sizeof it.table, "%s", table);
+    snprintf(sql, sizeof sql,
+             "CREATE TABLE {n}_key (id %s NOT NULL, place VARCHAR(20) NOT NULL, word VARCHAR(20), "
+             "PRIMARY KEY (id%s)){engine}; INSERT INTO {n}_key (id, place) VALUES (%s, 'a,b%%')",
+             key->type, second, key->value);
+    scene_run(s, sql);
+    guarded_add(s, it);
+    hf_table described = {.name = table, .type = "key"};
+    expect(HF_OK, hf_tables_open(s->url, &described, 1, NULL, &tables, &s->err), s->err);
+    expect(HF_OK, hf_unit_open(tables, &(hf_unit_options){.user = "alice"}, &unit, &s->err),
+           s->err);
+    expect(HF_OK, hf_unit_select(unit, table, NULL, NULL, 0, &found, &count, &s->err), s->err);
+    hf_record_describe(found[0], &info);
+    snprintf(sql, sizeof sql, "key/%s%s", key->id, second[0] != '\0' ? ",a%2Cb%25" : "");
+    if (second[0] == '\0' || strchr(key->id, ',') == NULL)
+        expect_text(info.resource, sql);
+    scene_set(found[0], "word", HF_TEXT("passed"));
+    scene_commit(unit);
+    expect_text(scene_value(s, "SELECT word FROM {n}_key"), "passed");
+    if (!key->nameless) {
+        expect(HF_OK, hf_unit_find(unit, info.resource, &again, &s->err), s->err);
+        expect_true(again == found[0]);
+    }
+    hf_unit_free(unit);
+    hf_tables_close(tables);
+    guarded_remove(s, table);
+    scene_run(s, "DROP TABLE {n}_key");
+}
+
+static void keys_are_spelled_as_guards_spell_them(void **state)
+{
+    (void)state;
+    scene *s = scene_open();
+    hf_db_kind kind = hf_db_kind_of(s->db);
+    int mine = kind == HF_DB_SQLITE ? 1 : kind == HF_DB_POSTGRES ? 2 : 4;
+    hf_session_free(scene_session(s, "nobody")); /* the tables of the saves */
+    if (kind == HF_DB_POSTGRES)
+        scene_run(s, "SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Tokyo'; SET bytea_output = "
+                     "'escape'; SET IntervalStyle = 'iso_8601'; SET extra_float_digits = -5");
+    for (size_t i = 0; i < sizeof guarded_keys / sizeof *guarded_keys; i++)
+        for (int several = 0; several < 2 && (guarded_keys[i].dialects & mine); several++)
+            guarded_try_key(s, &guarded_keys[i], several ? ", place" : "");
+    scene_close(s);
+}
+
 /* An account needs no rights on holdfast's tables where versions are carried (PostgreSQL). */
 static void who_may_not_read_the_guards_saves_all_the_same(void **state)
 {
@@ -358,6 +447,7 @@ int main(void)
         cmocka_unit_test(members_pass_by_their_roots_guard),
         cmocka_unit_test(who_is_late_or_has_no_lock_is_told_and_nothing_passes),
         cmocka_unit_test(many_are_saved_past_a_guard_by_version_only),
+        cmocka_unit_test(keys_are_spelled_as_guards_spell_them),
         cmocka_unit_test(who_may_not_read_the_guards_saves_all_the_same),
         cmocka_unit_test(a_guard_of_another_root_is_refused_at_once),
         cmocka_unit_test(a_column_of_that_name_without_a_guard_is_the_applications),
