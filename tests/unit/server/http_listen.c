@@ -267,7 +267,7 @@ static bool is_spoken_to(const client *c)
 static void addresses_take_turns_with_handshakes(void **state)
 {
     (void)state;
-    enum { CROWD = 1000, GONE = 100 };
+    enum { CROWD = 400, GONE = 100 };
     want_many_files();
     make_certificate_of(EVP_RSA_gen(2048), -3600, 86400, scratch_folder(), "slow");
     char files[2][4200];
