@@ -97,6 +97,10 @@ typedef struct hf_session_info {
     char token[HF_CALLER_SIZE]; /* id of the token that opened it; "": none */
 } hf_session_info;
 
+/* Before a token's id in hf_session_info.token: not an editing session, but a page that has signed
+ * in at a server with that token (docs/decisions/0021). */
+#define HF_SIGN_IN "sign-in:"
+
 /* How many locks of a type live. */
 typedef struct hf_count {
     char type[HF_TYPE_SIZE];

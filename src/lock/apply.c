@@ -331,8 +331,14 @@ void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *s
                       const char *reason)
 {
     hf_event_row *event = hf_rows_event(step->rows);
+    hf_slice sign_in = hf_slice_of(HF_SIGN_IN);
     if (event == NULL)
         return;
+    if (reason == NULL && session->caller.size > sign_in.size &&
+        memcmp(session->caller.at, sign_in.at, sign_in.size) == 0)
+        reason = kind == HF_EVENT_SESSION_OPENED   ? "signed in"
+                 : kind == HF_EVENT_SESSION_CLOSED ? "signed out"
+                                                   : NULL;
     event->kind = kind;
     event->session = (hf_slice){session->id, HF_SESSION_ID_MAX};
     event->user = session->user;

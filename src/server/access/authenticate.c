@@ -34,6 +34,10 @@ typedef struct look {
     authenticator *of;
     auth_cache_name by;
     unsigned char name[AUTH_CACHE_NAME_SIZE + 1];
+    /* By cookie: first the sign-in is found, perhaps beaten, then its token. */
+    hf_credentials session;
+    char token[HF_TOKEN_ID_SIZE];
+    int64_t ends_us; /* of the sign-in, by the store's clock */
     int64_t asked_us;
     /* the token may have been changed since: no longer in the table, and the answer is not to be
      * kept */
@@ -71,6 +75,11 @@ static const char *authenticate_dead_flaw(caller *who, const auth_cache_token *i
     return copy == NULL ? UNKNOWN_TOKEN : copy;
 }
 
+static const char *authenticate_unknown_flaw(const caller *who)
+{
+    return who->cookie ? "You are signed out; sign in again." : UNKNOWN_TOKEN;
+}
+
 /* NULL: there is no such token. */
 static void authenticate_tell(caller *who, caller_session *session, const auth_cache_token *it,
                               int64_t now_us)
@@ -88,7 +97,7 @@ static void authenticate_tell(caller *who, caller_session *session, const auth_c
     else if (alive)
         who->token = copy;
     else
-        who->flaw = it == NULL ? UNKNOWN_TOKEN : authenticate_dead_flaw(who, it);
+        who->flaw = it == NULL ? authenticate_unknown_flaw(who) : authenticate_dead_flaw(who, it);
 }
 
 static void authenticate_tell_failure(look *it, hf_status status)
@@ -116,6 +125,7 @@ static void authenticate_look_free(look *it)
 {
     hf_secret_wipe(it->name, sizeof it->name);
     hf_secret_wipe(it->entry.key, sizeof it->entry.key);
+    hf_credentials_clear(&it->session);
     hf_free(it);
 }
 
@@ -129,6 +139,8 @@ static void authenticate_read_token(const look *it, auth_cache_token *out)
     if (hf_roles_parse(token->roles, &out->token.roles, NULL) != HF_OK)
         out->token.roles.count = 0; /* what this version does not understand gives nothing */
     out->expires_us = token->expires_us;
+    if (it->ends_us != 0 && (out->expires_us == 0 || it->ends_us < out->expires_us))
+        out->expires_us = it->ends_us;
     out->revoked_us = token->revoked_us;
     out->asked_us = it->asked_us;
     out->store_us = answer->now_us;
@@ -145,12 +157,63 @@ static void authenticate_keep(look *it, const auth_cache_token *read)
         auth_cache_nothing_keep(&it->of->known, it->by, it->name, it->asked_us, hf_seam.boot_us());
 }
 
+static void authenticate_look_finish(loop_job *job);
+
+/* One step of a look: its op. A sign-in is in the store of the sessions, a token in that of the
+ * tokens. */
+static hf_status authenticate_look_submit(look *it, hf_error *err)
+{
+    bool of_session = it->op.kind != HF_OP_TOKEN_FIND;
+    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true},
+                         .finish = authenticate_look_finish};
+    return jobs_submit(of_session ? it->of->jobs : it->of->tokens_jobs, &it->job, err);
+}
+
+/* What comes after the sign-in was found or beaten. HF_NOT_FOUND: it is none, or it has ended. */
+static hf_status authenticate_sign_in_next(look *it, const hf_answer *answer)
+{
+    static const size_t mark = sizeof HF_SIGN_IN - 1;
+    const hf_session_info *found = answer->sessions_count == 1 ? &answer->sessions[0] : NULL;
+    hf_status status = answer->status;
+    if (status == HF_EXPIRED || status == HF_DENIED)
+        return HF_NOT_FOUND;
+    if (status != HF_OK || found == NULL)
+        return status == HF_OK ? HF_INTERNAL : status;
+    if (strncmp(found->token, HF_SIGN_IN, mark) != 0 ||
+        !hf_is_hex(found->token + mark, HF_TOKEN_ID_MAX) ||
+        found->token[mark + HF_TOKEN_ID_MAX] != '\0')
+        return HF_NOT_FOUND;
+    memcpy(it->token, found->token + mark, sizeof it->token);
+    it->ends_us = found->expires_us;
+    int64_t used_us = found->idle_us - (found->expires_us - answer->now_us);
+    bool beat = it->op.kind == HF_OP_SESSION_FIND && used_us > AUTHENTICATOR_COOKIE_BEAT_US;
+    it->op = beat ? (hf_op){.kind = HF_OP_BEAT, .session = &it->session}
+                  : (hf_op){.kind = HF_OP_TOKEN_FIND, .token = it->token};
+    return HF_OK;
+}
+
+/* True: the look goes on with another step, else *status says why it has ended. */
+static bool authenticate_look_goes_on(look *it, hf_status *status)
+{
+    if (it->op.kind == HF_OP_TOKEN_FIND)
+        return false;
+    if (*status == HF_OK || *status == it->op.answer.status)
+        *status = authenticate_sign_in_next(it, &it->op.answer);
+    if (*status != HF_OK)
+        return false;
+    jobs_release(&it->job);
+    *status = authenticate_look_submit(it, NULL);
+    return *status == HF_OK;
+}
+
 static void authenticate_look_finish(loop_job *job)
 {
     look *it = WHOLE(look, job, job);
     const hf_answer *answer = &it->op.answer;
     hf_status status = job->job.status != HF_OK ? job->job.status : answer->status;
     auth_cache_token read = {0};
+    if (authenticate_look_goes_on(it, &status))
+        return;
     if (!it->stale)
         lru_remove(&it->of->looks, &it->entry);
     if (status == HF_OK && answer->tokens_count == 1) {
@@ -169,7 +232,7 @@ static void authenticate_look_finish(loop_job *job)
 /* The look-up that is under way for that name, begun if need be; NULL: *err says why there is none.
  * */
 static look *authenticate_look_for(authenticator *all, auth_cache_name by, const void *name,
-                                   hf_error *err)
+                                   const hf_credentials *cookie, hf_error *err)
 {
     lru_entry *entry = lru_find(&all->looks, (unsigned char)by, name, AUTH_CACHE_NAME_SIZE);
     if (entry != NULL)
@@ -182,16 +245,17 @@ static look *authenticate_look_for(authenticator *all, auth_cache_name by, const
     memcpy(it->name, name, AUTH_CACHE_NAME_SIZE);
     it->by = by;
     it->of = all;
-    it->op.kind = HF_OP_TOKEN_FIND;
-    if (by == AUTH_CACHE_BY_SECRET)
+    it->op.kind = by == AUTH_CACHE_BY_COOKIE ? HF_OP_SESSION_FIND : HF_OP_TOKEN_FIND;
+    if (by == AUTH_CACHE_BY_COOKIE) {
+        it->session = *cookie;
+        it->op.session = &it->session;
+    } else if (by == AUTH_CACHE_BY_SECRET)
         it->op.sha256 = it->name;
     else
         it->op.token = (const char *)it->name;
-    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true},
-                         .finish = authenticate_look_finish};
     it->asked_us = hf_seam.boot_us();
     it->waiters_end = &it->waiters;
-    if (jobs_submit(all->tokens_jobs, &it->job, err) != HF_OK) {
+    if (authenticate_look_submit(it, err) != HF_OK) {
         authenticate_look_free(it);
         return NULL;
     }
@@ -214,11 +278,12 @@ bool authenticate_may_look(caller *who, size_t count)
 }
 
 static void authenticate_wait_for_token(authenticator *all, caller *who, caller_session *session,
-                                        auth_cache_name by, const void *name)
+                                        auth_cache_name by, const void *name,
+                                        const hf_credentials *cookie)
 {
     hf_error err;
     waiter *w = hf_arena_alloc(who->arena, sizeof *w);
-    look *it = w == NULL ? NULL : authenticate_look_for(all, by, name, &err);
+    look *it = w == NULL ? NULL : authenticate_look_for(all, by, name, cookie, &err);
     if (it == NULL) {
         caller_fail(who, w == NULL ? HF_NO_MEMORY : err.status, w == NULL ? NULL : err.message);
         return;
@@ -231,7 +296,8 @@ static void authenticate_wait_for_token(authenticator *all, caller *who, caller_
 
 /* A1, A3, A6. */
 static void authenticate_ask_token(authenticator *all, caller *who, caller_session *session,
-                                   auth_cache_name by, const void *name)
+                                   auth_cache_name by, const void *name,
+                                   const hf_credentials *cookie)
 {
     int64_t now_us = hf_seam.boot_us();
     const auth_cache_token *known = auth_cache_find(&all->known.tokens, by, name);
@@ -242,24 +308,49 @@ static void authenticate_ask_token(authenticator *all, caller *who, caller_sessi
         authenticate_tell(who, session, known, now_us);
         if (now_us - known->asked_us >= AUTHENTICATOR_FRESH_US / 2)
             /* ahead; if it can't be done now, who comes next does it */
-            authenticate_look_for(all, by, name, NULL);
+            authenticate_look_for(all, by, name, cookie, NULL);
     } else if (nothing != NULL && now_us - nothing->asked_us < AUTHENTICATOR_FRESH_US) {
         all->stats.hits++;
         authenticate_tell(who, session, NULL, now_us);
     } else if (known != NULL || session != NULL || authenticate_may_look(who, 1))
-        authenticate_wait_for_token(all, who, session, by, name);
+        authenticate_wait_for_token(all, who, session, by, name, cookie);
 }
 
 /* ---- finding out ---- */
+
+/* Its hash; the id alone is no secret. False: out of memory. */
+static bool authenticate_cookie_name(const hf_credentials *cookie,
+                                     unsigned char out[AUTH_CACHE_NAME_SIZE])
+{
+    return hf_hmac_sha256(cookie->key_sha256, sizeof cookie->key_sha256, cookie->id,
+                          sizeof cookie->id, out);
+}
+
+static void authenticate_ask_cookie(authenticator *all, caller *who)
+{
+    hf_credentials cookie;
+    unsigned char name[AUTH_CACHE_NAME_SIZE];
+    if (hf_credentials_parse(who->bearer, &cookie, NULL) != HF_OK)
+        who->flaw = authenticate_unknown_flaw(who);
+    else if (authenticate_cookie_name(&cookie, name))
+        authenticate_ask_token(all, who, NULL, AUTH_CACHE_BY_COOKIE, name, &cookie);
+    else
+        caller_fail(who, HF_NO_MEMORY, NULL);
+    hf_credentials_clear(&cookie);
+}
 
 static void authenticate_ask_bearer(authenticator *all, caller *who)
 {
     hf_token_key key;
     if (who->bearer == NULL || who->bearer[0] == '\0')
         return;
+    if (who->cookie) {
+        authenticate_ask_cookie(all, who);
+        return;
+    }
     hf_status status = hf_token_read(who->bearer, &key, NULL);
     if (status == HF_OK)
-        authenticate_ask_token(all, who, NULL, AUTH_CACHE_BY_SECRET, key.sha256);
+        authenticate_ask_token(all, who, NULL, AUTH_CACHE_BY_SECRET, key.sha256, NULL);
     else if (status == HF_INVALID)
         who->flaw = UNKNOWN_TOKEN;
     else
@@ -295,7 +386,7 @@ static void authenticate_ask_openers(authenticator *all, caller *who)
     for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++) {
         caller_session *session = authenticate_session_at(who, i);
         if (authenticate_has_opener(session) && authenticate_of_opener(who, session) == session)
-            authenticate_ask_token(all, who, session, AUTH_CACHE_BY_ID, session->opener);
+            authenticate_ask_token(all, who, session, AUTH_CACHE_BY_ID, session->opener, NULL);
     }
 }
 
@@ -367,6 +458,17 @@ void authenticator_note_token(authenticator *all, const unsigned char sha256[32]
     authenticate_distrust_looks(all);
 }
 
+void authenticator_forget_cookie(authenticator *all, const char *text)
+{
+    hf_credentials cookie;
+    unsigned char name[AUTH_CACHE_NAME_SIZE];
+    if (hf_credentials_parse(text, &cookie, NULL) == HF_OK &&
+        authenticate_cookie_name(&cookie, name))
+        auth_cache_token_forget(&all->known, AUTH_CACHE_BY_COOKIE, name);
+    hf_credentials_clear(&cookie);
+    authenticate_distrust_looks(all);
+}
+
 void authenticator_forget_token(authenticator *all, const char *id)
 {
     auth_cache_token_forget_all(&all->known, id);
@@ -376,11 +478,12 @@ void authenticator_forget_token(authenticator *all, const char *id)
 /* That there is no such token, or that it was revoked, is looked at again: the store may have been
  * put back under us. It counts from when the answer came: counted from when it was asked for, it
  * would be too old at once where a look takes that long, and nobody be cut. */
-bool authenticator_token_lives(authenticator *all, const char *id)
+static bool authenticate_still_lives(authenticator *all, auth_cache_name by, const void *name,
+                                     const hf_credentials *cookie)
 {
     int64_t now_us = hf_seam.boot_us();
-    const auth_cache_token *known = auth_cache_find(&all->known.tokens, AUTH_CACHE_BY_ID, id);
-    const auth_cache_nothing *nothing = auth_cache_find(&all->known.nothing, AUTH_CACHE_BY_ID, id);
+    const auth_cache_token *known = auth_cache_find(&all->known.tokens, by, name);
+    const auth_cache_nothing *nothing = auth_cache_find(&all->known.nothing, by, name);
     if (nothing != NULL && now_us - nothing->answered_us < AUTHENTICATOR_FRESH_US)
         return false;
     if (known != NULL && known->revoked_us != 0 &&
@@ -388,8 +491,20 @@ bool authenticator_token_lives(authenticator *all, const char *id)
         known = NULL;
     bool lived = known == NULL || authenticate_lives(known, now_us);
     if (lived && (known == NULL || now_us - known->asked_us >= AUTHENTICATOR_FRESH_US / 2))
-        authenticate_look_for(all, AUTH_CACHE_BY_ID, id, NULL);
+        authenticate_look_for(all, by, name, cookie, NULL);
     return lived;
+}
+
+bool authenticator_token_lives(authenticator *all, const char *id)
+{
+    return authenticate_still_lives(all, AUTH_CACHE_BY_ID, id, NULL);
+}
+
+bool authenticator_cookie_lives(authenticator *all, const hf_credentials *cookie)
+{
+    unsigned char name[AUTH_CACHE_NAME_SIZE];
+    return !authenticate_cookie_name(cookie, name) ||
+           authenticate_still_lives(all, AUTH_CACHE_BY_COOKIE, name, cookie);
 }
 
 void authenticator_stats_read(const authenticator *all, authenticator_stats *out)

@@ -9,6 +9,8 @@
  *   A3  Secrets that no token has are cached for the same time, in a small table of their own, so
  *       that wrong secrets can't push valid ones out.
  *   A4  Only hashes of secrets and keys are kept. They are compared in constant time and wiped.
+ *       A page's cookie is another name of its token. It counts as long as both the sign-in and the
+ *       token live; a sign-in in use is beaten now and then.
  *   A5  Concurrent requests with the same token share one lookup.
  *   A6  Before a secret or session that is not in the cache is looked up for a caller without a
  *       valid token, `may_look` is asked: the address must have something left, and pays first for
@@ -25,6 +27,7 @@ enum {
     AUTHENTICATOR_FRESH_US = 500000,
     /* a session's row does not change; whether it lives is looked up again after this long */
     AUTHENTICATOR_SESSION_US = 60000000,
+    AUTHENTICATOR_COOKIE_BEAT_US = 600000000, /* a sign-in in use is beaten so often */
     AUTHENTICATOR_TOKENS_MAX = 4096,
     AUTHENTICATOR_UNKNOWN_MAX = 1024,
     AUTHENTICATOR_SESSIONS_MAX = 65536,
@@ -65,6 +68,12 @@ void authenticator_forget_session(authenticator *all, const char *id);
 void authenticator_note_token(authenticator *all, const unsigned char sha256[32]);
 /* A token was revoked. */
 void authenticator_forget_token(authenticator *all, const char *id);
+
+/* A page has signed out. */
+void authenticator_forget_cookie(authenticator *all, const char *cookie);
+
+/* authenticator_token_lives, for a stream that a page's cookie has opened. */
+bool authenticator_cookie_lives(authenticator *all, const hf_credentials *cookie);
 
 /* Whether the token with that id is valid, for streams, which poll it. Polled regularly, for at
  * most streams_max tokens, the answer is no older than AUTHENTICATOR_FRESH_US plus one lookup.

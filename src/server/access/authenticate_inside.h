@@ -13,7 +13,11 @@
  * secrets are kept, and they are wiped. */
 
 /* How a token is named. */
-typedef enum auth_cache_name { AUTH_CACHE_BY_SECRET, AUTH_CACHE_BY_ID } auth_cache_name;
+typedef enum auth_cache_name {
+    AUTH_CACHE_BY_SECRET,
+    AUTH_CACHE_BY_ID,
+    AUTH_CACHE_BY_COOKIE /* the hash of a page's cookie */
+} auth_cache_name;
 
 enum { AUTH_CACHE_NAME_SIZE = 32 }; /* of a hash, a token's id, a session's id */
 

@@ -21,7 +21,11 @@ typedef struct session_look {
 
 static void authenticate_fill_session(caller_session *out, const char *user, const char *opener)
 {
-    out->status = HF_OK;
+    bool sign_in = strncmp(opener, HF_SIGN_IN, sizeof HF_SIGN_IN - 1) == 0;
+    out->status = sign_in ? HF_DENIED : HF_OK;
+    out->message = sign_in ? "That is the sign-in of a page, no editing session." : NULL;
+    if (sign_in)
+        return;
     hf_slice_copy(out->user, sizeof out->user, hf_slice_of(user));
     hf_slice_copy(out->opener, sizeof out->opener, hf_slice_of(opener));
 }

@@ -49,6 +49,7 @@ struct authenticator;
 struct caller {
     /* the token's secret; NULL or "": none was presented. Not used after authenticate_caller */
     const char *bearer;
+    bool cookie; /* `bearer` is a page's cookie: ID.KEY of its sign-in, a session (HF_SIGN_IN) */
     /* from caller_sessions, or just one; borrowed */
     const hf_credentials *const *sessions;
     size_t sessions_count;

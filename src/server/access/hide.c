@@ -61,6 +61,23 @@ static void hide_in_beat(caller *who, hf_answer *answer)
     answer->requests_count = asked_count;
 }
 
+/* A page that has signed in is nobody's editing session. */
+static void hide_sign_ins(caller *who, hf_answer *answer)
+{
+    hf_session_info *shown =
+        hf_arena_alloc(who->arena, (answer->sessions_count + 1) * sizeof *shown);
+    size_t count = 0;
+    if (shown == NULL) {
+        *answer = (hf_answer){.status = HF_NO_MEMORY};
+        return;
+    }
+    for (size_t i = 0; i < answer->sessions_count; i++)
+        if (strncmp(answer->sessions[i].token, HF_SIGN_IN, sizeof HF_SIGN_IN - 1) != 0)
+            shown[count++] = answer->sessions[i];
+    answer->sessions = shown;
+    answer->sessions_count = count;
+}
+
 void hide_unseen(caller *who, hf_op *op)
 {
     bool ends = op->kind == HF_OP_RELEASE || op->kind == HF_OP_FORCE_RELEASE;
@@ -68,4 +85,9 @@ void hide_unseen(caller *who, hf_op *op)
         hide_holders(who, op);
     if (op->kind == HF_OP_BEAT && op->answer.status == HF_OK)
         hide_in_beat(who, &op->answer);
+    bool any = false;
+    for (size_t i = 0; op->kind == HF_OP_SESSIONS && i < op->answer.sessions_count; i++)
+        any |= strncmp(op->answer.sessions[i].token, HF_SIGN_IN, sizeof HF_SIGN_IN - 1) == 0;
+    if (any)
+        hide_sign_ins(who, &op->answer);
 }

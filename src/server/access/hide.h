@@ -7,7 +7,7 @@
 #include "server/access/authorize.h"
 
 /* Takes out of an op's answer what its caller may not look at: who else holds the record, took it
- * over or asks for it. */
+ * over or asks for it; and out of a list of sessions the sign-ins of pages. */
 void hide_unseen(caller *who, hf_op *op);
 
 #endif

@@ -173,7 +173,7 @@ hf_status origin_token(request *req, const char **out, hf_error *err)
         cookie = origin_cookie_value(http_header(req->http, "cookie"), ORIGIN_PLAIN_COOKIE);
     if (cookie.size == 0)
         return HF_OK;
-    req->cookie = true;
+    req->cookie = req->who.cookie = true;
     http_method method = req->http->method;
     bool safe = method == HTTP_GET || method == HTTP_HEAD || method == HTTP_OPTIONS;
     if (!safe && http_header(req->http, ORIGIN_CSRF_HEADER) == NULL)
@@ -220,7 +220,7 @@ void origin_preflight(request *req, const char *allow)
  * cookie on plain HTTP, not even of this machine. */
 static void origin_add_cookie(request *req, bool plain, const char *secret)
 {
-    size_t size = sizeof ORIGIN_COOKIE + HF_TOKEN_SECRET_SIZE + 96;
+    size_t size = sizeof ORIGIN_COOKIE + HF_SESSION_ID_SIZE + HF_KEY_SIZE + 96;
     char *text = hf_arena_alloc(&req->http->arena, size);
     if (text == NULL)
         return;

@@ -16,10 +16,10 @@ typedef struct request request;
  * foreign and not allowed, and the route is not public. HF_INVALID: the host is malformed. */
 hf_status origin_check(request *req, hf_error *err);
 
-/* The token's secret that the request presents, in the arena, or NULL. It comes in the header
- * Authorization or in a cookie (then req->cookie is set); a route that is `proved` ignores cookies.
- * HF_UNAUTHENTICATED: the Authorization header can't be read. HF_DENIED: a cookie without the CSRF
- * header. */
+/* What the request presents for a token, in the arena, or NULL: a secret in the header
+ * Authorization, or a sign-in in a cookie (then req->cookie is set); a route that is `proved`
+ * ignores cookies. HF_UNAUTHENTICATED: the Authorization header can't be read. HF_DENIED: a cookie
+ * without the CSRF header. */
 hf_status origin_token(request *req, const char **out, hf_error *err);
 
 /* Replies to a CORS preflight, or to a plain OPTIONS. */
@@ -28,7 +28,7 @@ void origin_preflight(request *req, const char *allow);
 /* Adds the CORS headers of the reply. */
 void origin_headers(request *req);
 
-/* Sets the cookie to the secret, or deletes it (NULL), and replies. */
+/* Sets the cookie to a sign-in's ID.KEY, or deletes it (NULL), and replies. */
 void origin_set_cookie(request *req, const char *secret);
 
 #endif

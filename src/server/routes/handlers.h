@@ -77,7 +77,11 @@ hf_status login_parse(request *req, hf_error *err);
 hf_status login_authorize(request *req, hf_error *err);
 void login_reply(request *req);
 void login_show_reply(request *req);
+hf_status login_open_authorize(request *req, hf_error *err);
+hf_status logout_parse(request *req, hf_error *err);
+hf_status logout_authorize(request *req, hf_error *err);
 void logout_reply(request *req);
+void logout_refuse(request *req, const hf_op *op);
 
 hf_status audit_log_parse(request *req, hf_error *err);
 void audit_log_reply(request *req);

@@ -509,7 +509,7 @@ static void openapi_schemes(hf_json *json)
     openapi_api_key(json, "session", "header", input_table[INPUT_LOGIN].name,
                     input_table[INPUT_LOGIN].about);
     openapi_api_key(json, "cookie", "cookie", ORIGIN_COOKIE,
-                    "A token in a page's cookie, set by POST /v1/login.");
+                    "A page's sign-in, which stands for a token; set by POST /v1/login.");
     openapi_api_key(json, "csrf", "header", "Holdfast-CSRF",
                     "Any value: a change that is authorised by the cookie needs it.");
     hf_json_end(json, '}');

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What administrators do: types, tokens, the login of the pages, the audit log. */
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/time.h"
@@ -7,6 +8,7 @@
 #include "server/access/origin.h"
 #include "server/routes/handlers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static hf_status route_admin_ask_one(request *req, hf_op_kind kind, hf_op **out, hf_error *err)
@@ -130,9 +132,8 @@ void token_reply(request *req)
 /* The secret in the body is what is presented: known is who has it. */
 hf_status login_parse(request *req, hf_error *err)
 {
-    (void)err;
     req->who.bearer = req->in.secret;
-    return HF_OK;
+    return request_room(req, 1, err);
 }
 
 hf_status login_authorize(request *req, hf_error *err)
@@ -147,9 +148,33 @@ hf_status login_authorize(request *req, hf_error *err)
     return HF_OK;
 }
 
+enum { SIGN_IN_HOURS = 12 }; /* that a page may be away; while it asks, it stays */
+
+/* A page that signs in gets a session of its own, whose key is in the cookie. */
+hf_status login_open_authorize(request *req, hf_error *err)
+{
+    hf_status status = login_authorize(req, err);
+    hf_credentials *made =
+        status == HF_OK ? request_alloc(req, sizeof *made + HF_CALLER_SIZE, err) : NULL;
+    if (made == NULL)
+        return status == HF_OK ? HF_NO_MEMORY : status;
+    char *opener = (char *)(made + 1);
+    snprintf(opener, HF_CALLER_SIZE, HF_SIGN_IN "%s", req->who.token->id);
+    status = hf_credentials_new(NULL, made, err);
+    hf_op *op = request_add(req, HF_OP_SESSION_OPEN);
+    op->session = made;
+    op->user = req->who.token->name;
+    op->caller = opener;
+    op->idle_us = SIGN_IN_HOURS * INT64_C(3600000000);
+    return status;
+}
+
 void login_reply(request *req)
 {
-    origin_set_cookie(req, req->who.bearer);
+    char cookie[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    snprintf(cookie, sizeof cookie, "%s.%s", req->ops[0].session->id, req->ops[0].session->key);
+    origin_set_cookie(req, cookie);
+    hf_secret_wipe(cookie, sizeof cookie);
 }
 
 /* Who the page acts for, so that it offers only what they may. */
@@ -164,9 +189,37 @@ void login_show_reply(request *req)
     reply_json(req, 200, hf_token_json(&shown));
 }
 
+hf_status logout_parse(request *req, hf_error *err)
+{
+    return request_room(req, 1, err);
+}
+
+/* Whom the cookie does not sign in any more has nothing to end. */
+hf_status logout_authorize(request *req, hf_error *err)
+{
+    if (req->who.status != HF_OK)
+        return hf_fail(err, req->who.status, "%s", req->who.message);
+    hf_credentials *login = !req->cookie || req->who.token == NULL
+                                ? NULL
+                                : request_alloc(req, sizeof *login, err);
+    if (login == NULL)
+        return req->cookie && req->who.token != NULL ? HF_NO_MEMORY : HF_OK;
+    request_add(req, HF_OP_CLOSE)->session = login;
+    return hf_credentials_parse(req->who.bearer, login, err);
+}
+
 void logout_reply(request *req)
 {
+    if (req->cookie)
+        authenticator_forget_cookie(req->service->authenticator, req->who.bearer);
     origin_set_cookie(req, NULL);
+}
+
+/* It has ended meanwhile. */
+void logout_refuse(request *req, const hf_op *op)
+{
+    (void)op;
+    logout_reply(req);
 }
 
 /* ---- audit ---- */

@@ -48,6 +48,7 @@ struct stream {
     feed_follower *follower;
     char token[HF_TOKEN_ID_SIZE]; /* that was presented, or that opened the session */
     hf_credentials session;       /* id "": it is not a session's */
+    hf_credentials cookie;        /* id "": no page's cookie has opened it */
     bool proved;                  /* by a ticket: the key is not known */
     caller_proof proof;
     int64_t look_us;   /* when the session is looked up again */
@@ -194,6 +195,7 @@ static void stream_free(stream *s)
     if (s->look != NULL)
         s->look->of = NULL;
     hf_credentials_clear(&s->session);
+    hf_credentials_clear(&s->cookie);
     hf_secret_wipe(&s->proof, sizeof s->proof);
     hf_free(s);
 }
@@ -328,7 +330,8 @@ void streams_check(service *all)
     int64_t now_us = hf_seam.boot_us();
     for (stream *s = all->streams, *next; s != NULL; s = next) {
         next = s->next;
-        if (!authenticator_token_lives(all->authenticator, s->token))
+        if (!(s->cookie.id[0] != '\0' ? authenticator_cookie_lives(all->authenticator, &s->cookie)
+                                       : authenticator_token_lives(all->authenticator, s->token)))
             route_events_leave(s);
         else if (s->session.id[0] != '\0' && s->look == NULL && s->look_us <= now_us)
             stream_look_for_session(s);
@@ -364,8 +367,11 @@ static stream *stream_new(request *req)
     s->req = req;
     if (((const events_wanted *)req->own)->by_session)
         stream_of_session(s, req);
-    else
+    else {
         memcpy(s->token, req->who.token->id, sizeof s->token);
+        if (req->cookie && hf_credentials_parse(req->who.bearer, &s->cookie, NULL) != HF_OK)
+            s->cookie.id[0] = '\0'; /* it was read before */
+    }
     req->http->context = s;
     req->http->left = route_events_left;
     req->http->drained = route_events_drained;

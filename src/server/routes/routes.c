@@ -318,8 +318,9 @@ const route routes[] = {
         .takes = INPUT(SECRET),
         .needs = INPUT(SECRET),
         .proved = true,
-        .summary = "Hands a page a cookie that stands for a token.",
-        .about = "The cookie is "
+        .summary = "Signs a page in with a token: it gets a cookie.",
+        .about = "The cookie is not the token. Every server of the store takes it, until the page "
+                 "signs out, the token ends, or nothing was asked with it for 12 hours. It is "
                  "__Host-holdfast"
                  ": for this server alone, out of the reach of scripts, never sent by other sites. "
                  "On plain HTTP at localhost or a loopback address it is holdfast, without Secure, "
@@ -328,7 +329,7 @@ const route routes[] = {
                  "that it authorises needs the header Holdfast-CSRF with any value.",
         .replies = {{204, NULL, "The cookie is set."}},
         .parse = login_parse,
-        .authorize = login_authorize,
+        .authorize = login_open_authorize,
         .reply = login_reply,
     },
     {
@@ -342,10 +343,13 @@ const route routes[] = {
     },
     {
         AT("logout", DELETE, "/v1/login"),
-        .access = ROUTE_OPEN,
-        .summary = "Takes the cookie back.",
-        .replies = {{204, NULL, "The cookie is gone."}},
+        .access = ROUTE_MORE,
+        .summary = "Signs the page out, at every server of the store, and takes the cookie back.",
+        .replies = {{204, NULL, "It is signed out, and the cookie is gone."}},
+        .parse = logout_parse,
+        .authorize = logout_authorize,
         .reply = logout_reply,
+        .refuse = logout_refuse,
     },
     /* ---- what happened ---- */
     {

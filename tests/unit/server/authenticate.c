@@ -560,6 +560,56 @@ static void whose_token_counts_pays_nothing_for_looks(void **state)
     desk_close(&d);
 }
 
+/* ---- pages that have signed in ---- */
+
+/* What comes of the cookie now: the token's name, or what is wrong. */
+static const char *signed_in(desk *d, const hf_credentials *cookie)
+{
+    static char told[HF_MESSAGE_SIZE];
+    char text[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    snprintf(text, sizeof text, "%s.%s", cookie->id, cookie->key);
+    d->cookies = true;
+    visit *v = visit_now(d, text, NULL);
+    d->cookies = false;
+    desk_settle(d);
+    snprintf(told, sizeof told, "%s",
+             v->who.token != NULL ? v->who.token->name
+             : v->who.flaw != NULL ? v->who.flaw
+                                   : v->who.message);
+    visit_free(v);
+    return told;
+}
+
+static void a_page_stays_signed_in_while_it_asks(void **state)
+{
+    OPEN(d);
+    static const int64_t hour = 3600 * SECOND;
+    hf_error err;
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    hf_credentials page, session = open_session(&d, "alice", key.id);
+    char opener[HF_CALLER_SIZE];
+    snprintf(opener, sizeof opener, HF_SIGN_IN "%s", key.id);
+    expect(HF_OK, hf_credentials_new(NULL, &page, &err), err);
+    store_ask(&d, &(hf_op){.kind = HF_OP_SESSION_OPEN,
+                           .session = &page,
+                           .user = "shop",
+                           .caller = opener,
+                           .idle_us = 12 * hour});
+    for (int i = 0; i < 5; i++)
+        expect_text(signed_in(&d, &page), "shop");
+    expect_int(asked(&d, HF_OP_BEAT), 0);
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 1); /* then it is known for a moment */
+    for (size_t i = 1; i <= 3; i++) {
+        clock_forward(11 * hour);
+        expect_text(signed_in(&d, &page), "shop");
+        expect_int(asked(&d, HF_OP_BEAT), i);
+    }
+    expect_text(signed_in(&d, &session), "You are signed out; sign in again.");
+    clock_forward(12 * hour);
+    expect_text(signed_in(&d, &page), "You are signed out; sign in again.");
+    desk_close(&d);
+}
+
 /* ---- those who stay ---- */
 
 /* A round of questions for all of them, between which others come; how many live. */
@@ -844,6 +894,7 @@ int main(void)
         cmocka_unit_test(sessions_of_one_token_cost_one_look_at_it),
         cmocka_unit_test(an_opener_that_was_revoked_counts_no_more),
         cmocka_unit_test(a_stranger_pays_before_many_sessions_are_looked_up),
+        cmocka_unit_test(a_page_stays_signed_in_while_it_asks),
         cmocka_unit_test(whom_nobody_knows_is_not_looked_up_when_nothing_is_left),
         cmocka_unit_test(whose_token_counts_pays_nothing_for_looks),
         cmocka_unit_test(many_who_stay_are_all_told_when_their_tokens_are_revoked),

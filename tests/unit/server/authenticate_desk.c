@@ -28,6 +28,7 @@ void desk_open(desk *d, authenticator_settings settings)
     hf_error err = {0};
     hf_seam.boot_us = standing_clock;
     d->may_look = NULL;
+    d->cookies = false;
     expect(HF_OK, hf_store_open("memory:", &d->memory, &err), err);
     expect(HF_OK, hf_fault_open(d->memory, &d->fault, &err), err);
     d->store = gate_open(d->fault);
@@ -70,6 +71,7 @@ visit *visit_begin(desk *d, const char *bearer, const hf_credentials *const *ses
     visit *v = calloc(1, sizeof *v);
     expect_true(v != NULL);
     v->who = (caller){.bearer = bearer,
+                      .cookie = d->cookies,
                       .arena = &v->arena,
                       .sessions = v->sessions,
                       .done = visited,

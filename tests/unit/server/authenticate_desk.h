@@ -21,6 +21,7 @@ typedef struct desk {
     authenticator *authenticator;
     /* of all who come; NULL at first */
     hf_status (*may_look)(caller *who, size_t count, hf_error *err);
+    bool cookies; /* what all present is a page's cookie */
 } desk;
 
 void desk_open(desk *d, authenticator_settings settings);
