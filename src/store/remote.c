@@ -35,6 +35,18 @@ static hf_status remote_not_understood(const remote_store *store, hf_status stat
                            : "is it a holdfast server of this version?");
 }
 
+/* It was sent twice: an op of the second sending may be refused because of what the first one did,
+ * or of what happened since. */
+static bool remote_is_refused(const remote_call *call, const hf_batch *batch)
+{
+    bool refused = false;
+    for (size_t i = 0; call->begun > 1 && i < batch->count; i++) {
+        hf_status status = batch->ops[i].answer.status;
+        refused |= status != HF_OK && status != HF_INVALID && !hf_op_reads(batch->ops[i].kind);
+    }
+    return refused;
+}
+
 static hf_status remote_exchange(remote_store *store, remote_call *call, hf_batch *batch,
                                  const char *const *flaws, hf_error *err)
 {
@@ -48,7 +60,9 @@ static hf_status remote_exchange(remote_store *store, remote_call *call, hf_batc
     if (status != HF_OK)
         return status;
     status = remote_hear(batch, flaws, &call->answer, NULL);
-    return status == HF_OK ? HF_OK : remote_not_understood(store, status, changes, err);
+    if (status != HF_OK)
+        return remote_not_understood(store, status, changes, err);
+    return remote_is_refused(call, batch) ? remote_explain_again(&store->target, call, err) : HF_OK;
 }
 
 static hf_status remote_execute(hf_store *base, hf_batch *batch, hf_error *err)

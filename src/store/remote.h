@@ -86,6 +86,10 @@ void remote_perform(remote_calls *calls, remote_call *call, const char *path, bo
 
 /* ---- what came back ---- */
 
+/* It was sent twice, and the second sending was refused: of the first, whose answer was lost, that
+ * says nothing. HF_UNSURE. */
+hf_status remote_explain_again(const remote_target *target, const remote_call *call, hf_error *err);
+
 /* HF_OK: 200, with the whole answer. Otherwise what that means for a request that changes something
  * or does not, and the sentence. */
 hf_status remote_outcome(const remote_target *target, const remote_call *call, bool changes,

@@ -74,10 +74,7 @@ static hf_status remote_answer_explain_loss(const remote_target *target, const r
                    call->why, then);
 }
 
-/* It was sent twice, and the second sending was refused: of the first, whose answer was lost, that
- * says nothing. */
-static hf_status remote_answer_explain_again(const remote_target *target, const remote_call *call,
-                                             hf_error *err)
+hf_status remote_explain_again(const remote_target *target, const remote_call *call, hf_error *err)
 {
     return hf_fail(err, HF_UNSURE,
                    "%s closed the connection instead of answering, and refused what was sent again "
@@ -196,7 +193,7 @@ hf_status remote_outcome(const remote_target *target, const remote_call *call, b
     if (call->code != CURLE_OK && !told)
         return remote_answer_explain_loss(target, call, changes, err);
     if (call->begun > 1 && changes)
-        return remote_answer_explain_again(target, call, err);
+        return remote_explain_again(target, call, err);
     hf_arena arena = {0};
     hf_status status =
         remote_answer_pass_on(target, call, remote_answer_object_of(call, &arena), err);

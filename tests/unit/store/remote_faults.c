@@ -404,11 +404,13 @@ static void a_proxy_that_lost_the_answer_and_says_503_is_asked_again(void **stat
                    false);
 }
 
-/* A refusal of holdfast's, or of a gateway, whole. */
+/* A refusal of holdfast's, or of a gateway, whole; with 200 it is the op that is refused. */
 static void write_refusal(char *room, size_t size, int http, const char *code)
 {
     char body[256] = "<html>";
-    if (code != NULL)
+    if (http == 200)
+        snprintf(body, sizeof body, "{\"answers\":[{\"status\":\"%s\"}]}", code);
+    else if (code != NULL)
         snprintf(body, sizeof body,
                  "{\"type\":\"urn:holdfast:problem:%s\",\"status\":%d,\"code\":\"%s\"}", code, http,
                  code);
@@ -436,6 +438,8 @@ static void a_refusal_of_what_was_sent_again_is_no_word_about_the_first_sending(
         {413, NULL, HF_TOO_LARGE},
         {408, NULL, HF_UNAVAILABLE},
         {404, "not_found", HF_UNAVAILABLE},
+        {200, "expired", HF_EXPIRED},
+        {200, "locked", HF_LOCKED},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         scene s;
