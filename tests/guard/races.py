@@ -75,7 +75,8 @@ class Race:
     def __init__(self, db, level, work):
         self.db, self.level, self.work, self.mutex = db, level, work, threading.Lock()
         self.acknowledged = self.refused = self.raw_tries = self.raw_passed = 0
-        self.numbers = collections.deque(maxlen=2)  # that were carried last, and acknowledged
+        # Carried last, and acknowledged; the first is old, since each of three threads can be late to add one.
+        self.numbers = collections.deque(maxlen=4)
         self.strange, self.until = set(), time.monotonic() + SECONDS
 
     def is_over(self):
@@ -93,7 +94,7 @@ class Race:
                 if guarded:
                     number = self.work(self.db, cursor)
                 else:
-                    old = f", holdfast = {self.numbers[0]}" if self.raw_tries % 2 and len(self.numbers) == 2 else ""
+                    old = f", holdfast = {self.numbers[0]}" if self.raw_tries % 2 and len(self.numbers) == 4 else ""
                     cursor.execute(f"UPDATE {T} SET premium = premium + 1000000{old} WHERE id = 1")
                 cursor.execute("COMMIT")
                 good = True

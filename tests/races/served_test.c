@@ -23,6 +23,7 @@ static hf_status served_open_client(race_worker *worker, const char *url, const 
 {
     hf_store *store = NULL;
     char urls[2 * HF_URL_MAX];
+    worker->late = true;
     snprintf(urls, sizeof urls, "%s %s", url, strcmp(how, "-") == 0 ? "" : how);
     hf_status status = retrying_open(urls, PATIENCE_S, &worker->log->asked_again, &store, err);
     return status == HF_OK ? hf_manager_on(store, &worker->manager, err) : status;

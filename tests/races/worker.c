@@ -160,10 +160,10 @@ static check_result worker_result_of(race_worker *w, const check_record *r, hf_s
 static check_result worker_end(race_worker *w, check_record *r, hf_status status,
                                const hf_error *err)
 {
-    r->return_us = race_now_us();
+    int64_t now_us = race_now_us(), took_us = now_us - r->invoke_us;
+    r->return_us = w->late && status == HF_UNSURE ? CHECK_NEVER : now_us;
     r->result = (uint8_t)worker_result_of(w, r, status, err);
     w->log->grants += r->op == CHECK_ACQUIRE && r->result == CHECK_OK;
-    int64_t took_us = r->return_us - r->invoke_us;
     w->log->longest_us = took_us > w->log->longest_us ? took_us : w->log->longest_us;
     return r->result;
 }

@@ -67,6 +67,7 @@ typedef struct race_worker {
     uint32_t client;
     unsigned seed;
     bool reads_events; /* one client does */
+    bool late;         /* what is unsure may still be on its way to a server */
     /* a session that several threads use at once, or NULL; never closed by the worker */
     hf_session *common;
     uint32_t common_number;
