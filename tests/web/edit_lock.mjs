@@ -576,9 +576,9 @@ async function badges() {
 
 // ---- forms as they are ----
 
-const body = (page) => page.inputValue("[name=body]");
+const body = (page) => page.evaluate(() => document.querySelector("[name=body]")?.value ?? document.querySelector("[data-name=body]").innerHTML);
 const letter = (page) => page.evaluate(() => (document.querySelector("[contenteditable]") ?? document.querySelector("opaque-editor").area)[document.querySelector("[contenteditable]") ? "innerHTML" : "value"]);
-const items = (page) => page.evaluate(() => [...document.querySelectorAll("[name=item]")].map(({ value }) => value).join());
+const items = (page) => page.evaluate(() => [...document.querySelectorAll("[name=item]")].map(({ value }) => value).join()).catch(() => "it is being loaded");
 const token = (page) => page.inputValue("[name=csrf_token]");
 
 async function write(page, words) {
@@ -589,7 +589,8 @@ async function write(page, words) {
 
 // Bob waits for Alice's letter, then changes only its title.
 async function richText() {
-  const kinds = { contenteditable: {}, "an editor that can't be filled": { opaque: "" }, "an editor that is copied when the form is sent": { late: "" } };
+  const kinds = { contenteditable: {}, "an editor that can't be filled": { opaque: "" }, "an editor that is copied when the form is sent": { late: "" },
+    "an editor without a hidden input": { named: "" } };
   for (const [kind, attributes] of Object.entries(kinds)) {
     const resource = `letter/${kind.replaceAll(" ", "-")}`;
     const alice = await visit("alice", resource, attributes);
@@ -615,7 +616,26 @@ async function richText() {
     check(fields.title === "Only the title" && fields.body === text, `${kind}: her letter is still there after he saves the title`, fields);
   }
   // What was typed into an editor is a draft as well; tokens are not.
-  for (const late of [{}, { late: "" }]) await draft(`letter/3${Object.keys(late)}`, late);
+  for (const more of [{}, { late: "" }, { named: "" }]) await draft(`letter/3${Object.keys(more)}`, more);
+  // What an editor can't be given is shown beside it, and stays a draft.
+  const page = await visit("alice", "letter/5", { opaque: "" });
+  await sees(page, "held");
+  await write(page, " Not shown.");
+  await until(async () => (await stored(page)).includes("Not shown."));
+  await page.reload();
+  await sees(page, "held", "You have unsaved text");
+  await press(page, "Put it back");
+  const copy = await page.evaluate(() => document.querySelector("edit-lock").shadowRoot.querySelector("textarea")?.value);
+  check(await sees(page, "held", "may not show all your text") && copy.endsWith(" Not shown.") && (await stored(page)).includes("Not shown."), "a draft that the editor can't show is shown beside it", copy);
+  await looks(page, "a draft that the editor can't show");
+  // Markup that could run a script is not put into a page: the application renders it as it sees fit.
+  const bob = await visit("bob", "letter/6");
+  await sees(bob, "held");
+  await bob.evaluate(() => document.querySelector("edit-lock").release());
+  office.record("letter/6").fields.body = `<p>x<img src="/none" alt="" onerror="document.title = 'fooled'"></p>`;
+  await press(bob, "Edit again");
+  const held = () => bob.evaluate(() => document.querySelector("edit-lock").state === "held" && document.querySelector("[contenteditable]").innerHTML).catch(() => false);
+  check((await until(held)) && (await held()).includes("<img") && !(await held()).includes("onerror") && (await bob.title()) === "Policy", "a script in a record is not put into an editor", await held());
 }
 
 async function draft(resource, attributes) {

@@ -33,11 +33,11 @@ const FORM = (fields, action) => `
 
 // A letter, as rich text editors make them: an element with contenteditable (or "opaque": one that only its own script can write), mirrored in a
 // hidden input; rows of one name; a token of the page.
-const LETTER = ({ title, body, item }, action, opaque) => `
+const LETTER = ({ title, body, item }, action, { opaque, named }) => `
 <form method="post" action="${action}">
   <label>Title <input name="title" value="${html(title)}"></label>
-  ${opaque ? `<opaque-editor text="${html(body)}"></opaque-editor>` : `<div contenteditable aria-label="Letter" role="textbox">${body}</div>`}
-  <input type="hidden" name="body" value="${html(body)}">
+  ${opaque ? `<opaque-editor text="${html(body)}"></opaque-editor>` : `<div contenteditable ${named ? "data-name=body" : ""} aria-label="Letter" role="textbox">${body.replace(/ onerror="[^"]*"/g, "")}</div>`}
+  ${named ? "" : `<input type="hidden" name="body" value="${html(body)}">`}
   ${item.map((one, at) => `<label>Item ${at + 1} <input name="item" value="${html(one)}"></label>`).join("")}
   <input type="hidden" name="csrf_token" value="${Math.random()}">
   <p class="buttons"><button type="submit">Save</button></p>
@@ -48,10 +48,11 @@ customElements.define("opaque-editor", class extends HTMLElement {
   connectedCallback() {
     this.attachShadow({ mode: "open" }).append(this.area = document.createElement("textarea"));
     this.area.value = this.getAttribute("text");
+    this.area.ariaLabel = "Letter";
     this.area.oninput = () => (document.querySelector("[name=body]").value = this.area.value);
   }
 });
-const editor = document.querySelector("[contenteditable]");
+const editor = document.querySelector("[contenteditable]:not([data-name])");
 const copy = () => (document.querySelector("[name=body]").value = editor.innerHTML);
 if (editor) document.querySelector("edit-lock").hasAttribute("late") ? (editor.closest("form").onsubmit = copy) : (editor.oninput = copy);`;
 
@@ -166,7 +167,7 @@ export class Office {
 
   // Attributes of the element come from the address: ?mode=optimistic&drafts=off
   edit(resource, attributes, fields = this.record(resource).fields) {
-    const given = [...attributes].filter(([name]) => !/^(blank|opaque)$/.test(name)).map(([name, value]) => ` ${name}="${html(value)}"`).join("");
+    const given = [...attributes].filter(([name]) => !/^(blank|opaque|named)$/.test(name)).map(([name, value]) => ` ${name}="${html(value)}"`).join("");
     const path = encodeURI(resource);
     const shown = attributes.has("blank") ? { name: "", notes: "" } : fields;
     return `<!DOCTYPE html>
@@ -176,7 +177,7 @@ export class Office {
 <script src="/edit-lock.js" defer></script>
 <main><h1>Policy of ${html(fields.name || fields.title || "somebody")}</h1>
 <edit-lock resource="${html(resource)}" server="${this.holdfast.url}" session-src="/holdfast/session" record-src="/json/${path}"
-           take-over-src="/holdfast/take-over"${given}>${fields.item ? LETTER(fields, `/save/${path}`, attributes.has("opaque")) : FORM(shown, `/save/${path}`)}</edit-lock>
+           take-over-src="/holdfast/take-over"${given}>${fields.item ? LETTER(fields, `/save/${path}`, { opaque: attributes.has("opaque"), named: attributes.has("named") }) : FORM(shown, `/save/${path}`)}</edit-lock>
 <p><a href="/">All policies</a></p></main></html>`;
   }
 

@@ -145,6 +145,7 @@ export class EditLock extends HTMLElement {
       events.split(" ").forEach((event) => target.addEventListener(event, call, { capture, signal: this.#ending.signal }));
     on(this, "submit", (event) => this.#guard(event), true);
     on(this, "submit", (event) => this.#submit(event));
+    on(this, "formdata", ({ target, formData }) => target === this.#fields.form && this.#fields.send(formData));
     on(this, "input change", () => (this.#keepTimer ??= setTimeout(() => this.#keep(), 300)));
     on(this, "click", ({ target }) => target.closest("[data-holdfast=cancel]") && this.release({ discard: true }));
     on(document, "visibilitychange resume", () => this.#comes());
@@ -638,14 +639,16 @@ export class EditLock extends HTMLElement {
   // Mine, theirs and merged, field by field; what is chosen goes into the form, on top of theirs.
   #choose(base, mine, theirs, title, values) {
     const rows = compare(base, mine, theirs.fields);
-    const done = (chosen) => {
-      this.#cards.clear("merge");
-      this.#fields.fill(theirs.fields);
+    const done = async (chosen) => {
+      this.#cards.clear("merge", "draft");
+      // A page that can't show it is loaded again, with the newest record; what was chosen besides is its draft.
+      const mine = Object.entries(chosen).filter(([name, value]) => !same(value, theirs.fields[name]));
+      if (this.#fields.outdated({ ...theirs.fields, ...chosen }) && (!mine.length || this.#store(theirs.fields, Object.fromEntries(mine))))
+        await this.#renewPage(theirs.version);
+      const unseen = this.#fields.fill(theirs.fields);
       this.#base = { version: theirs.version, fields: this.#fields.values() };
-      this.#fields.fill(chosen);
+      this.#put({ ...Object.fromEntries(unseen.map((name) => [name, theirs.fields[name]])), ...chosen });
       this.#fields.carry();
-      this.#keep();
-      this.#fields.focus();
     };
     if (rows.length) return this.#cards.note("merge", "wait", title, { values, lines: ["staleMore"], body: choices(this, this.#fields, rows, done) });
     done({});
@@ -680,15 +683,30 @@ export class EditLock extends HTMLElement {
     clearTimeout(this.#keepTimer);
     this.#keepTimer = undefined;
     // An older draft waits for its answer, or the fields are not the person's.
-    if (this.#fields.filling || !this.session || !this.editable || this.#cards.has("draft")) return;
+    if (this.#fields.filling || !this.session || !this.editable || this.#cards.has("draft") || this.#cards.has("unseen")) return;
     const fields = this.#changes(keepable);
-    const names = Object.keys(fields);
-    if (!names.length || !this.#draftTime) return void this.#drop();
+    if (!Object.keys(fields).length || !this.#store(this.#base.fields, fields)) this.#drop();
+  }
+
+  // undefined: nothing is kept here.
+  #store(before, fields) {
+    if (!this.#draftTime) return undefined;
     const at = Date.now();
     const until = at + this.#draftTime;
-    const base = Object.fromEntries(names.map((name) => [name, this.#base.fields[name]]));
+    const base = Object.fromEntries(Object.keys(fields).map((name) => [name, before[name]]));
     const draft = JSON.stringify({ at, until, submitted: this.#submitted, base, fields });
-    this.#kept = attempt(() => (localStorage.setItem(this.#draft, draft), until));
+    return (this.#kept = attempt(() => (localStorage.setItem(this.#draft, draft), until)));
+  }
+
+  // Puts what a person typed back into the form. What it may not show can be copied; the draft stays as it is until that was seen.
+  #put(fields) {
+    const unseen = this.#fields.fill(fields);
+    if (!unseen.length) this.#keep();
+    else {
+      const text = (name) => h("label", {}, this.#fields.label(name), h("textarea", { readonly: "", rows: "6" }, [fields[name]].flat().join("\n")));
+      this.#cards.note("unseen", "wait", "unseen", { lines: ["unseenMore"], body: h("div", { class: "prompt" }, ...unseen.map(text)), actions: [["ok"]] });
+    }
+    this.#fields.focus();
   }
 
   #drop() {
@@ -712,9 +730,7 @@ export class EditLock extends HTMLElement {
     const restore = () => {
       this.#cards.clear("draft");
       if (!untouched) return this.#choose({ ...now, ...draft.base }, { ...now, ...draft.fields }, { version: this.version, fields: now }, "draftStale");
-      this.#fields.fill(draft.fields);
-      this.#keep();
-      return this.#fields.focus();
+      return this.#put(draft.fields);
     };
     if (again && untouched) {
       restore();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The form inside <edit-lock>: makes it read-only, reads its fields by name, and puts fields in so that frameworks notice.
-import { h, textOf } from "./helpers.js";
+import { attempt, h, textOf } from "./helpers.js";
 import { change, plain } from "./merge.js";
 
 const TEXT_TYPES = "text search url tel email password date month week time datetime-local number textarea".split(" ");
@@ -8,6 +8,18 @@ const NO_FIELD = /^(file|submit|button|reset|image|fieldset|output|object)$/;
 // Hidden inputs that belong to the page and not to the record: tokens against forged requests, what frameworks count with, our own.
 const PER_PAGE =
   /^(holdfast_|_?csrf|_token$|_method$|utf8$|authenticity_token$|__(RequestVerificationToken|VIEWSTATE|EVENT)|_wpnonce|.*-(TOTAL|INITIAL|MIN_NUM|MAX_NUM)_FORMS$)/i;
+
+// Markup that is shown as it stands; all other may run a script, or would lose something.
+const TAGS =
+  /^(a|b|blockquote|br|caption|code|col|colgroup|dd|del|div|dl|dt|em|figcaption|figure|h[1-6]|hr|i|img|ins|li|mark|ol|p|pre|s|small|span|strong|su[bp]|table|tbody|td|tfoot|th|thead|tr|u|ul)$/;
+const ATTRIBUTES = /^(alt|class|colspan|data-.*|dir|height|href|lang|rel|rowspan|src|start|style|target|title|width)$/;
+const harmless = ({ name, value }) => ATTRIBUTES.test(name) && (!/^(href|src)$/.test(name) || /^\s*(https?:|mailto:|tel:|[^:]*$)/i.test(value));
+
+function markup(html) {
+  const body = attempt(() => new DOMParser().parseFromString(html, "text/html").body);
+  const known = ({ localName, attributes }) => TAGS.test(localName) && [...attributes].every(harmless);
+  return body?.innerHTML === html && [...body.querySelectorAll("*")].every(known) ? [...body.childNodes] : undefined;
+}
 
 // An element with contenteditable, as a control. text: it holds no markup
 class Rich {
@@ -20,19 +32,18 @@ class Rich {
     return this.text ? this.node.textContent : this.node.innerHTML;
   }
 
-  set value(value) {
-    this.show(value);
-  }
+  // What shows a text: all of it, or undefined. Trix takes it itself.
+  nodes = (value) => (this.text || !/[<&]/.test(value) ? [value] : markup(value));
+  canShow = (value) => Boolean(this.node.editor?.loadHTML || this.nodes(value));
 
-  // Shows a text; false: some of it is lost. Markup only where the browser has a sanitizer, or the editor takes it (Trix).
-  show(value, node = this.node) {
+  show(value) {
+    const { node } = this;
+    const nodes = this.nodes(value);
     if (node.editor?.loadHTML) node.editor.loadHTML(value);
-    else if (this.text || !/[<&]/.test(value)) node.textContent = value;
-    else return node.setHTML?.(value, { sanitizer: { comments: true } }), node.innerHTML === value;
-    return true;
+    else if (nodes) node.replaceChildren(...nodes);
+    return this.canShow(value);
   }
 
-  canShow = (value) => Boolean(this.node.editor?.loadHTML) || this.show(value, document.createElement("div"));
   shows = (value) => [this.node.innerHTML, this.node.textContent].some((now) => now.trim() === value.trim());
   closest = (selector) => this.node.closest(selector);
   dispatchEvent = (event) => this.node.dispatchEvent(event);
@@ -97,7 +108,7 @@ export class Fields {
     // A hidden input beside a checkbox of its name says what is sent when that is off; it is no field.
     const fields = named.filter(({ type, name: own }) => type !== "hidden" || (!seen.has(own) && !PER_PAGE.test(own) && this.#known?.has(own) !== false));
     const taken = new Set(named.map((control) => control.name));
-    const rich = this.#editors().filter(({ name: own }) => own && this.#known?.has(own) && !taken.has(own));
+    const rich = this.#editors().filter(({ name: own, node }) => own && !taken.has(own) && (this.#known?.has(own) ?? own !== node.id));
     return [...fields, ...rich].filter((control) => !name || control.name === name);
   }
 
@@ -155,15 +166,19 @@ export class Fields {
   // Whether the page must be rendered anew to show these fields: it has another number of rows, or an editor that can't be given its text.
   outdated(fields) {
     const rows = ([name, all]) => all.length > 1 && !BUTTONS.test(all[0].type) && Array.isArray(fields[name]) && fields[name].length !== all.length;
-    const blind = [...(this.form?.querySelectorAll("*") ?? [])].some(({ localName }) => localName === "iframe" || localName.includes("-"));
     const editors = this.#editors();
     return [...this.#named()].some(rows) || this.#pairs(fields).some(([control, value]) => {
       const { type } = control;
       if (plain(control.value) === value || editors.some((editor) => editor.shows(value))) return false;
       if (type === "rich") return !control.canShow(value);
       if (type === "textarea") return !control.getClientRects().length;
-      return type === "hidden" && (blind || editors.length > 0) && !this.#mirror(control)?.canShow(value);
+      return type === "hidden" && !(this.#mirror(control)?.canShow(value) ?? !this.#blind);
     });
+  }
+
+  // Whether something in the form may be an editor that shows a hidden input.
+  get #blind() {
+    return [...(this.form?.querySelectorAll("*") ?? [])].some(({ localName }) => localName === "iframe" || localName.includes("-")) || this.#editors().length > 0;
   }
 
   // The one editor that shows what this hidden input holds.
@@ -172,11 +187,11 @@ export class Fields {
     return found.length === 1 ? found[0] : undefined;
   }
 
-  // Puts fields into the form, so that frameworks notice.
+  // Puts fields into the form, so that frameworks notice. Returns the names of those that an editor may not show.
   fill(fields) {
     this.filling = true;
     this.freeze(true);
-    for (const [control, value] of this.#pairs(fields)) this.put(control, value);
+    const unseen = this.#pairs(fields).filter(([control, value]) => this.put(control, value) === false);
     for (const input of this.controls().filter(({ type }) => type === "hidden")) {
       const { node } = this.#mirror(input) ?? {};
       const read = ["innerHTML", "textContent"].find((property) => node?.[property] === input.value);
@@ -184,22 +199,30 @@ export class Fields {
     }
     this.freeze();
     this.filling = false;
+    return unseen.map(([{ name }]) => name);
   }
 
+  // False: an editor may not show it.
   put(control, value) {
     const { type } = control;
     const has = (one) => (typeof value === "boolean" ? value : [value].flat().includes(one));
     if (type === "checkbox" || type === "radio") {
       if (control.checked !== has(control.value) && (type === "checkbox" || !control.checked)) control.click();
-      return;
+      return true;
     }
-    const editor = type === "hidden" && this.#mirror(control);
+    const editor = type === "rich" ? control : type === "hidden" && this.#mirror(control);
     if (type === "select-multiple") [...control.options].forEach((option) => (option.selected = has(option.value)));
-    else if (this.#value(control) === value) return;
+    else if (this.#value(control) === value) return true;
     // React replaces the setter of the control itself, to tell its own changes from a person's.
-    else Object.getOwnPropertyDescriptor(Object.getPrototypeOf(control), "value").set.call(control, value);
-    if (editor) editor.show(value);
+    else if (type !== "rich") Object.getOwnPropertyDescriptor(Object.getPrototypeOf(control), "value").set.call(control, value);
+    const shown = editor ? editor.show(value) : type !== "hidden" || !this.#blind;
     ["input", "change"].forEach((event) => control.dispatchEvent(new Event(event, { bubbles: true })));
+    return shown;
+  }
+
+  // What browsers don't send: editors that no hidden input holds.
+  send(data) {
+    for (const { type, name, value } of this.controls()) if (type === "rich") data.set(name, value);
   }
 
   label(name) {

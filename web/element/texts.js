@@ -87,6 +87,8 @@ const ROWS = {
   draftStale: ["The record has changed since you typed", "Der Datensatz hat sich seitdem geändert"],
   restore: ["Put it back", "Zurückholen"],
   discard: ["Discard", "Verwerfen"],
+  unseen: ["This form may not show all your text", "Dieses Formular zeigt vielleicht nicht Ihren ganzen Text"],
+  unseenMore: ["Here it is. Copy what is missing.", "Hier steht er. Kopieren Sie, was fehlt."],
   restored: ["Your unsaved text is back", "Ihr nicht gespeicherter Text ist wieder da"],
   changed: ["{name} has just saved this", "{name} hat gerade gespeichert"],
   deleted: ["{name} has deleted this", "{name} hat den Datensatz gelöscht"],
