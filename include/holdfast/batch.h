@@ -207,6 +207,9 @@ typedef struct hf_op {
     int64_t keep_forced_us;
     size_t limit; /* 0: HF_LIST_DEFAULT or HF_SWEEP_DEFAULT */
     hf_answer answer;
+    /* HF_OP_TOKEN_REVOKE: HF_DENIED if no other live token has admin for all types. Set by servers:
+     * who holds the store itself can always make a new one. */
+    bool keeps_admin;
 } hf_op;
 
 typedef struct hf_batch hf_batch;

@@ -837,6 +837,13 @@ SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, reque
 -- mysql:
 {now}SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
   FROM {ns}_token WHERE id = $1 FOR UPDATE
+-- name: token_admins
+-- postgres:
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}.token WHERE revoked_us IS NULL AND roles LIKE '%admin%' ORDER BY id FOR UPDATE NOWAIT
+-- mysql:
+{now}SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}_token WHERE revoked_us IS NULL AND roles LIKE '%admin%' ORDER BY id FOR UPDATE
 -- name: tokens
 -- postgres:
 SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request

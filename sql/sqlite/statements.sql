@@ -191,6 +191,9 @@ SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, reque
 SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}_token WHERE sha256 = ?1
 -- name: token_own
 SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}_token WHERE id = ?1
+-- name: token_admins
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}_token WHERE revoked_us IS NULL AND roles LIKE '%admin%'
 -- name: tokens
 SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
   FROM {ns}_token WHERE id > ?1 ORDER BY id LIMIT ?2

@@ -128,13 +128,26 @@ bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_t
     return !rows->failed;
 }
 
-bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token,
+bool hf_token_governs(const hf_token *token, int64_t now_us)
+{
+    hf_roles roles;
+    return hf_token_lives(token, now_us) && hf_roles_read(token->roles, &roles) == NULL &&
+           hf_roles_allow(&roles, HF_ROLE_ADMIN, NULL);
+}
+
+bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token, bool others,
                            int64_t now_us)
 {
     hf_step step = {.rows = rows, .arena = arena, .op = op};
     if (token == NULL)
         return hf_refuse(&step, HF_NOT_FOUND,
                          "There is no token %s; 'token list' shows those there are.", op->token);
+    if (op->keeps_admin && !others && hf_token_governs(token, now_us))
+        return hf_refuse(&step, HF_DENIED,
+                         "'%s' is the last live token with the role admin for all types. Make "
+                         "another one first, or revoke it on the store itself: 'holdfast token "
+                         "revoke %s --store URL'.",
+                         token->name, token->id);
     bool live = token->revoked_us == 0;
     if (live) {
         token->revoked_us = now_us;

@@ -30,9 +30,12 @@ void hf_token_request(const hf_op *op, char out[HF_TOKEN_REQUEST_SIZE]);
 bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token_row *same,
                            size_t count, int64_t now_us, hf_token_row *out);
 
+/* It lives, and has admin for all types. */
+bool hf_token_governs(const hf_token *token, int64_t now_us);
+
 /* True: the token's revoked_us has been set and is to be saved. `token` NULL: there is none with
- * that id. */
-bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token,
+ * that id. `others`: another token governs; only asked for if op->keeps_admin. */
+bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token, bool others,
                            int64_t now_us);
 
 /* Answers HF_OP_TOKEN_FIND. NULL: there is none. */

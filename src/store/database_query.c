@@ -26,6 +26,7 @@ static const sql_queries queries = {
     .token_find = SQL_DO_TOKEN_FIND,
     .token_look = SQL_DO_TOKEN_LOOK,
     .token_own = SQL_DO_TOKEN_OWN,
+    .token_admins = SQL_DO_TOKEN_ADMINS,
     .tokens = SQL_DO_TOKENS,
     .token_insert = SQL_DO_TOKEN_INSERT,
     .token_revoke = SQL_DO_TOKEN_REVOKE,

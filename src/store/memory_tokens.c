@@ -74,8 +74,11 @@ static bool memory_tokens_do_revoke(mem_store *store, hf_op *op, hf_arena *arena
     while (token != NULL && strcmp(token->row.token.id, op->token) != 0)
         token = token->next;
     hf_token changed = token == NULL ? (hf_token){0} : token->row.token;
-    bool save =
-        hf_apply_token_revoke(&store->rows, op, arena, token == NULL ? NULL : &changed, now_us);
+    bool others = false;
+    for (const mem_token *it = store->tokens; it != NULL; it = it->next)
+        others |= it != token && hf_token_governs(&it->row.token, now_us);
+    bool save = hf_apply_token_revoke(&store->rows, op, arena, token == NULL ? NULL : &changed,
+                                      others, now_us);
     if (save && token != NULL) {
         token->row.token = changed;
         memory_tokens_add_events(store, now_us);

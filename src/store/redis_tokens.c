@@ -117,11 +117,17 @@ static void redis_tokens_create(redis_work *work, hf_op *op, hf_slice rev)
 static void redis_tokens_revoke(redis_work *work, hf_op *op, hf_slice rev)
 {
     hf_token_row row;
-    bool found = redis_tokens_find(work, op, &row);
+    bool found = redis_tokens_find(work, op, &row), others = false;
+    size_t count = 0;
+    const hf_token_row *all =
+        op->keeps_admin && work->status == HF_OK ? redis_tokens_all(work, &count) : NULL;
     if (work->status != HF_OK)
         return;
+    for (size_t i = 0; all != NULL && i < count; i++)
+        others |= strcmp(all[i].token.id, op->token) != 0 &&
+                  hf_token_governs(&all[i].token, work->now_us);
     bool save = hf_apply_token_revoke(work->rows, op, &work->batch->arena,
-                                      found ? &row.token : NULL, work->now_us);
+                                      found ? &row.token : NULL, others, work->now_us);
     if (work->rows->failed)
         redis_fail_memory(work);
     if (save && work->status == HF_OK)

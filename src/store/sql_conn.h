@@ -74,7 +74,8 @@ void sql_text(hf_stmt *stmt, int at, char *out, size_t size);
 typedef struct sql_queries {
     int list, list_type, list_session, list_user, sessions, count, count_session, count_token,
         events, types, type_live, type_save;
-    int token_same, token_find, token_look, token_own, tokens, token_insert, token_revoke;
+    int token_same, token_find, token_look, token_own, token_admins;
+    int tokens, token_insert, token_revoke;
 } sql_queries;
 
 void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,

@@ -60,12 +60,27 @@ bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
     return conn->status == HF_OK;
 }
 
+/* Whether another token governs. All that may are locked, in order of their ids: of two that are
+ * revoked at once one stays. */
+static bool sql_tokens_others(sql_conn *conn, const sql_queries *ask, const hf_op *op,
+                              int64_t now_us)
+{
+    hf_token_row row;
+    bool others = false;
+    hf_stmt *stmt = sql_stmt(conn, ask->token_admins);
+    while (stmt != NULL && sql_next(conn, stmt)) {
+        sql_tokens_read_token(stmt, &row);
+        others |= strcmp(row.token.id, op->token) != 0 && hf_token_governs(&row.token, now_us);
+    }
+    return others;
+}
+
 bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
                       int64_t now_us)
 {
     hf_token_row row;
-    bool found = false;
-    hf_stmt *stmt = sql_stmt(conn, ask->token_own);
+    bool found = false, others = op->keeps_admin && sql_tokens_others(conn, ask, op, now_us);
+    hf_stmt *stmt = conn->status == HF_OK ? sql_stmt(conn, ask->token_own) : NULL;
     if (stmt == NULL)
         return false;
     hf_stmt_text(stmt, 1, hf_slice_of(op->token));
@@ -73,7 +88,8 @@ bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
         sql_tokens_read_token(stmt, &row);
     if (conn->status != HF_OK)
         return false;
-    bool save = hf_apply_token_revoke(&conn->rows, op, arena, found ? &row.token : NULL, now_us);
+    bool save = hf_apply_token_revoke(&conn->rows, op, arena, found ? &row.token : NULL, others,
+                                      now_us);
     if (conn->rows.failed)
         sql_out_of_memory(conn);
     stmt = save ? sql_stmt(conn, ask->token_revoke) : NULL;

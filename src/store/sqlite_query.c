@@ -23,6 +23,7 @@ static const sql_queries queries = {
     .token_find = SQLITE_DO_TOKEN_FIND,
     .token_look = SQLITE_DO_TOKEN_OWN,
     .token_own = SQLITE_DO_TOKEN_OWN,
+    .token_admins = SQLITE_DO_TOKEN_ADMINS,
     .tokens = SQLITE_DO_TOKENS,
     .token_insert = SQLITE_DO_TOKEN_INSERT,
     .token_revoke = SQLITE_DO_TOKEN_REVOKE,

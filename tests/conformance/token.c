@@ -91,6 +91,31 @@ static void a_token_ends_when_the_stores_clock_says_so(fixture *w)
     expect_true(hf_token_lives(&got->tokens[0], got->now_us));
 }
 
+/* A server says keeps_admin itself, and over one another token governs: its own. */
+static void the_last_token_that_governs_can_be_kept(fixture *w)
+{
+    hf_token_key first = key_of(w, 1), second = key_of(w, 2), narrow = key_of(w, 3);
+    hf_token_key short_lived = key_of(w, 4);
+    const hf_answer *found = done(w, TOKENS, .limit = 1);
+    if (found->tokens_count > 0)
+        return;
+    done(w, TOKEN_CREATE, WITH(first), .name = "first", .roles = "use admin");
+    done(w, TOKEN_CREATE, WITH(narrow), .name = "narrow", .roles = "use admin:policy manage");
+    done(w, TOKEN_CREATE, WITH(short_lived), .name = "short", .roles = "admin", .ttl_us = MINUTE);
+    clock_forward(w, 2 * MINUTE);
+    const hf_answer *no =
+        refused(w, HF_DENIED, TOKEN_REVOKE, .token = first.id, .keeps_admin = true);
+    expect_contains(no->message, "'first' is the last live token");
+    expect_int(done(w, TOKEN_FIND, .token = first.id)->tokens[0].revoked_us, 0);
+    done(w, TOKEN_REVOKE, .token = narrow.id, .keeps_admin = true);
+    done(w, TOKEN_CREATE, WITH(second), .name = "second", .roles = "admin");
+    done(w, TOKEN_REVOKE, .token = first.id, .keeps_admin = true);
+    done(w, TOKEN_REVOKE, .token = first.id, .keeps_admin = true); /* it was before */
+    refused(w, HF_DENIED, TOKEN_REVOKE, .token = second.id, .keeps_admin = true);
+    done(w, TOKEN_REVOKE, .token = second.id);
+    expect_int(done(w, TOKEN_FIND, .token = second.id)->tokens[0].revoked_us, w->now_us);
+}
+
 static void a_revoked_token_is_found_and_says_so(fixture *w)
 {
     hf_token_key key = key_of(w, 1);
@@ -570,6 +595,7 @@ static const suite_test token_tests[] = {
     TEST(a_secret_that_is_no_tokens_is_not_found),
     TEST(a_token_ends_when_the_stores_clock_says_so),
     TEST(a_revoked_token_is_found_and_says_so),
+    TEST(the_last_token_that_governs_can_be_kept),
     TEST(making_and_revoking_leave_events_that_name_the_token),
     TEST(a_repeated_request_makes_no_second_token),
     TEST(a_request_id_that_made_one_token_makes_no_other),

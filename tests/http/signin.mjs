@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Signing in: the cookie of a page is not its token. Every server of the store takes it; signing out, the token's end and its own end end it
 // everywhere; and it is nobody's editing session.
+import { spawnSync } from "node:child_process";
 import { check, finish, Server, times } from "./server.mjs";
 
 const server = await Server.start();
@@ -76,6 +77,28 @@ check((await server.ask("DELETE", `/v1/tokens/${page.id}`, { token: admin })).st
 check((await as(server, cookie)).json.message.includes("was revoked"), "that is told");
 check((await ended(lasting)) < 5000, "with its token it expires");
 check((await signIn(short.token)) === undefined, "a dead token signs nobody in");
+
+// The last token that governs stays, whoever asks, also when two ask at once; who holds the store itself can always go on.
+const governing = async (by) => (await server.ask("POST", "/v1/tokens", { token: by, body: { name: "governor", roles: "admin" } })).json;
+const revoke = (at, by, who) => at.ask("DELETE", `/v1/tokens/${who.id}`, { token: by });
+let survivor = await governing(admin);
+const firstId = (await server.ask("GET", "/v1/login", { token: admin })).json.id;
+check((await revoke(server, admin, { id: firstId })).status === 200, "an administrator revokes their own token, while there is another");
+const alone = await revoke(other, survivor.token, survivor);
+check(alone.status === 403 && /last live token/.test(alone.json.message) && /token revoke/.test(alone.json.message), "the last one is not revoked, and it is told how to go on", alone.text);
+for (let round = 0; round < 8; round++) {
+  const rival = await governing(survivor.token);
+  const both = await Promise.all([revoke(server, survivor.token, rival), revoke(other, rival.token, survivor)]);
+  const done = both.filter(({ status }) => status === 200).length;
+  if (!check(done === 1 || (done === 0 && both.some(({ status }) => status === 423)), "of two that are revoked at once one stays", both.map(({ text }) => text))) break;
+  const live = [];
+  for (const one of [survivor, rival]) if ((await other.ask("GET", "/v1/tokens", { token: one.token })).status === 200) live.push(one);
+  if (live.length === 0) { check(false, "an administrator is left"); break; }
+  survivor = live[0];
+  for (const one of live.slice(1)) await revoke(server, survivor.token, one);
+}
+const last = spawnSync(process.env.HOLDFAST, ["token", "revoke", survivor.id, "--store", `sqlite:${server.data}/holdfast.db`], { encoding: "utf8" });
+check(last.status === 0, "on the store itself it is revoked", last.stderr);
 
 // Guesses are paid for by their address, as unknown tokens are.
 const narrow = await Server.start(["--rate-address", "1", "--burst-address", "5"], { data: server.data });

@@ -566,6 +566,7 @@ hf_status authorize_op(caller *who, hf_op *op, hf_error *err)
     if (needs != KEY && who->flaw != NULL)
         return hf_fail(err, HF_UNAUTHENTICATED, "%s", who->flaw);
     hf_status status = authorize_judge(who, op, err);
+    op->keeps_admin = op->kind == HF_OP_TOKEN_REVOKE;
     if (status == HF_OK && needs != FORCE && needs != KEY && table[op->kind].actor)
         status = authorize_settle_actor(who->token, op, err);
     return status;

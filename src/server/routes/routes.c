@@ -307,6 +307,8 @@ const route routes[] = {
         .role = "admin",
         .headers = INPUT(REQUEST_ID),
         .summary = "Revokes a token: effective on every server within a second.",
+        .about = "The last live token with admin for all types is not revoked here (403), only on "
+                 "the store itself ('holdfast token revoke --store URL').",
         .replies = {{200, "Token", "As it is now."}},
         .refuses = ROUTE_NOT_FOUND,
         .parse = token_revoke_parse,
