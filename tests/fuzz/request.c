@@ -281,7 +281,9 @@ static void fuzz_server_start(fuzz_server *w, bool admin)
     fuzz_request_must(
         committer_new(&(committer_settings){.store = w->store}, &w->committer, &err) == HF_OK,
         "there is a committer");
-    service_settings wanted = {set, base, w->store, w->committer, &w->log, &w->listening, NULL};
+    service_settings wanted = {.settings = set, .base = base, .store = w->store,
+                               .committer = w->committer, .log = &w->log,
+                               .listening = &w->listening};
     fuzz_request_must(service_new(&wanted, &w->service, &err) == HF_OK, "there is a service");
     w->service->http->settings.handle = fuzz_request_on_request;
 }
