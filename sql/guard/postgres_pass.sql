@@ -1,6 +1,7 @@
+-- It runs with the search_path of who writes, so it names where its operator is.
 CREATE OR REPLACE FUNCTION {function}_pass() RETURNS trigger LANGUAGE plpgsql AS $holdfast$
 BEGIN
-    NEW.{version} := coalesce(OLD.{version}, 0) + 1;
+    NEW.{version} := coalesce(OLD.{version}, 0) OPERATOR(pg_catalog.+) 1;
     RETURN NEW;
 END
 $holdfast$;

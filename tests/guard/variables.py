@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 from connecting import connect  # noqa: E402
 from lib import HOLDFAST, OWN, check, databases, finish  # noqa: E402
 
-APP = f"app_{OWN}"
+APP, FALSE = f"app_{OWN}", f"false_{OWN}"
 V, L, S, R = (f"{name}_{OWN}" for name in ("bills", "things", "papers", "files"))
 
 # With these an honest statement may fail, by an error that says why; still nothing blind may pass.
@@ -41,7 +41,8 @@ LEFT_OUT = {
                "hard_heap_limit", "soft_heap_limit", "locking_mode"}}
 # Better values for texts than any. They name what a session of somebody else's may have.
 TEXTS = {
-    "DateStyle": ["SQL, DMY", "German"], "TimeZone": ["Asia/Kathmandu", "America/St_Johns"], "search_path": ["pg_temp, public", "nowhere"],
+    "DateStyle": ["SQL, DMY", "German"], "TimeZone": ["Asia/Kathmandu", "America/St_Johns"], 
+    "search_path": ["pg_temp, public", "nowhere", *[f"{FALSE}, pg_catalog, public"] * 2],
     "client_encoding": ["SQL_ASCII", "LATIN1"], "lc_monetary": ["C.UTF-8", "POSIX"], "lc_numeric": ["C.UTF-8", "POSIX"],
     "lc_time": ["C.UTF-8", "POSIX"], "wal_consistency_checking": ["all", "heap"], "default_table_access_method": ["heap", "none"],
     "plpgsql.extra_errors": ["all", "strict_multi_assignment"], "plpgsql.extra_warnings": ["all", "too_many_rows"],
@@ -72,6 +73,27 @@ def lock_key(db):
     if db.mysql:
         return Table("day DATE, amount DECIMAL(10, 2), word VARCHAR(20)", "'2026-02-01', 7.50, 'a,b'", "2026-02-01,7.50,a%2Cb")
     return Table("a INTEGER, b TEXT", "7, 'a,b'", "7,a%2Cb")
+
+
+def false_schema():
+    """A schema of PostgreSQL whose operators, functions and types answer for those of pg_catalog, if it comes first in the path."""
+    made = [f"CREATE SCHEMA {FALSE}; GRANT USAGE ON SCHEMA {FALSE} TO {APP};"]
+    for left, right in (("integer", "integer"), ("bigint", "integer"), ("integer", "bigint"), ("bigint", "bigint")):
+        made.append(f"CREATE FUNCTION {FALSE}.stay({left}, {right}) RETURNS {left} LANGUAGE sql AS 'SELECT $1';"
+                    f"CREATE FUNCTION {FALSE}.always({left}, {right}) RETURNS boolean LANGUAGE sql AS 'SELECT true';")
+        made += [f"CREATE OPERATOR {FALSE}.{sign} (leftarg = {left}, rightarg = {right}, function = {FALSE}.stay);" for sign in "+-*"]
+        made += [f"CREATE OPERATOR {FALSE}.{sign} (leftarg = {left}, rightarg = {right}, function = {FALSE}.always);"
+                 for sign in ("=", "<>", "<", "<=", ">", ">=")]
+    made += [f"CREATE FUNCTION {FALSE}.always(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT true';",
+             f"CREATE OPERATOR {FALSE}.= (leftarg = text, rightarg = text, function = {FALSE}.always);"]
+    for name, types, answer in (
+            ("md5", "text", "text"), ("lower", "text", "text"), ("upper", "text", "text"), ("set_config", "text, text, boolean", "text"),
+            ("current_setting", "text, boolean", "text"), ("current_setting", "text", "text"), ("clock_timestamp", "", "timestamptz"),
+            ("statement_timestamp", "", "timestamptz"), ("pg_current_xact_id_if_assigned", "", "xid8"), ("pg_xact_status", "xid8", "text"),
+            ("octet_length", "text", "integer"), ("replace", "text, text, text", "text"), ("sha256", "bytea", "bytea")):
+        made.append(f"CREATE FUNCTION {FALSE}.{name}({types}) RETURNS {answer} LANGUAGE sql AS 'SELECT NULL::{answer}';")
+    made += [f"CREATE DOMAIN {FALSE}.{name} AS pg_catalog.{name} CHECK (false);" for name in ("text", "xid8", "xid", "timestamptz")]
+    return "".join(made)
 
 
 def must(told):
@@ -114,7 +136,7 @@ class Scene:
     def account(self):
         db = self.db
         if db.kind == "postgres":
-            must(db.sql(f"CREATE ROLE {APP} LOGIN; ALTER ROLE {APP} SET synchronous_commit = off; GRANT USAGE ON SCHEMA {OWN} TO {APP};"
+            must(db.sql(f"CREATE ROLE {APP} LOGIN; {false_schema()} ALTER ROLE {APP} SET synchronous_commit = off; GRANT USAGE ON SCHEMA {OWN} TO {APP};"
                         f"GRANT SELECT, INSERT, UPDATE, DELETE ON {V}, {S}, {L}, {R} TO {APP};"
                         f'GRANT EXECUTE ON FUNCTION {OWN}."check", {OWN}.save, {OWN}.remove, {OWN}.expect TO {APP};'))
         elif db.mysql:
@@ -127,7 +149,7 @@ class Scene:
         for table in (V, S, L, R):
             self.db.guard("remove", table)
         if self.db.kind == "postgres":
-            self.db.sql(f"DROP OWNED BY {APP}; DROP ROLE {APP};")
+            self.db.sql(f"DROP SCHEMA {FALSE} CASCADE; DROP OWNED BY {APP}; DROP ROLE {APP};")
         elif self.db.mysql:
             self.db.sql(f"DROP USER {APP}@localhost;")
         self.db.run("uninstall", self.db.url, "--force")
@@ -164,6 +186,8 @@ class Round:
         self.before = []  # statements at the beginning of each transaction
 
     def ask(self, sql):
+        if self.db.kind == "postgres":  # what the statements themselves mean is the same with every search_path
+            sql = re.sub(r"\b(n|version|WHERE \w+) ([-+=]) (?=\d)", r"\1 OPERATOR(pg_catalog.\2) ", sql)
         self.cursor.execute(sql)
         if self.cursor.description is None:
             return self.cursor.rowcount
