@@ -22,8 +22,9 @@ struct st_mysql; /* a MYSQL is one */
  * The application keeps the connection. It must outlive the store, be used by one thread at a time,
  * and have no pending results when a batch is run. Settings that a batch changes are restored. The
  * call is refused if innodb_rollback_on_timeout is on, because a busy row would then end the
- * transaction. `names` is the prefix of the tables ("holdfast" when NULL), which must be installed;
- * flags must be 0. */
+ * transaction. While the connection has set insert_id, which an event would get, every call is
+ * refused (HF_INVALID). `names` is the prefix of the tables ("holdfast" when NULL), which must be
+ * installed; flags must be 0. */
 HF_API HF_MUST_USE hf_status hf_mysql_wrap(struct st_mysql *connection, const char *names,
                                            unsigned flags, hf_store **out, hf_error *err);
 

@@ -74,7 +74,7 @@ static const char *mysql_setup_of(const hf_db *db)
 
 /* On an application's connection, whose settings are put back when the batch is done. MariaDB has
  * words for its lock wait and its time zone in each statement. (A setting is a number, whatever it
- * looks like as text, when 0 is added to it.) */
+ * looks like as text, when 0 is added to it.) insert_id is refused: to MySQL 0 would be an id. */
 static hf_status mysql_unlimit(hf_db *db, char *saved, size_t size, hf_error *err)
 {
     bool mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
@@ -82,12 +82,20 @@ static hf_status mysql_unlimit(hf_db *db, char *saved, size_t size, hf_error *er
         db,
         mariadb
             ? "SELECT CONCAT('SET SESSION sql_select_limit = ', @@sql_select_limit + 0,"
-              " ', sql_safe_updates = ', @@sql_safe_updates + 0) LIMIT 1"
+              " ', sql_safe_updates = ', @@sql_safe_updates + 0,"
+              " IF(@@session.insert_id = 0, '', ' insert_id')) LIMIT 1"
             : "SELECT CONCAT('SET SESSION innodb_lock_wait_timeout = ', @@innodb_lock_wait_timeout,"
               " ', time_zone = ''', @@session.time_zone,"
               " ''', sql_select_limit = ', @@sql_select_limit + 0,"
-              " ', sql_safe_updates = ', @@sql_safe_updates + 0) LIMIT 1",
+              " ', sql_safe_updates = ', @@sql_safe_updates + 0,"
+              " IF(@@session.insert_id = 0, '', ' insert_id')) LIMIT 1",
         saved, size, err);
+    if (status == HF_OK && strstr(saved, " insert_id") != NULL) {
+        saved[0] = '\0';
+        return hf_fail(err, HF_INVALID,
+                       "The connection has set insert_id, which an event of holdfast's would get; "
+                       "call before that, or after the INSERT that it is meant for.");
+    }
     if (status == HF_OK && mariadb && strstr(saved, HF_DB_MYSQL_UNLIMITED) != NULL)
         saved[0] = '\0';
     else if (status == HF_OK)

@@ -504,6 +504,23 @@ static void limits_of_the_connection_do_not_matter(shop *s)
     expect_int(app_number(s->other, "SELECT count(*) FROM {lock}"), 0);
 }
 
+/* An event with the highest of all ids would be the last: the next INSERT gets none. */
+static void a_number_that_is_set_for_the_next_row_is_no_events(shop *s)
+{
+    int64_t last = app_number(s->other, "SELECT max(id) FROM {event}");
+    app_do(s->app, "SET SESSION insert_id = 9223372036854775807");
+    said refused = ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    expect_status(HF_INVALID, refused.status, refused.message);
+    expect_contains(refused.message, "insert_id");
+    expect_true(app_number(s->app, "SELECT @@insert_id = 9223372036854775807") == 1);
+    expect_int(app_number(s->other, "SELECT max(id) FROM {event}"), last);
+    app_do(s->app, "SET SESSION insert_id = 5");
+    app_begin(s->app, s->level);
+    must(HF_INVALID, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    wrap_goes_on(s, 1);
+    must(HF_OK, s->plain, ACQUIRE, BY(s->bob), ON("policy", "1"));
+}
+
 /* A session may set its clock to another day, and its zone to any. */
 static void the_clock_of_the_connection_moves_nothing(shop *s)
 {
@@ -656,6 +673,7 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(settings_are_the_same_after_a_failure),
         AT_EVERY_LEVEL(the_applications_own_waiting_is_its_own),
         AT_LEVELS(ON_MARIADB | ON_MYSQL, LEVELS_ALL, limits_of_the_connection_do_not_matter),
+        ON_SOME(ON_MARIADB | ON_MYSQL, a_number_that_is_set_for_the_next_row_is_no_events),
         AT_LEVELS(ON_MARIADB | ON_MYSQL, LEVELS_ALL, the_clock_of_the_connection_moves_nothing),
         ON_ANY(a_connection_can_be_wrapped_again_and_again),
         ON_ANY(bad_wraps_are_refused),
