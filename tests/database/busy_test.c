@@ -843,7 +843,7 @@ static void busy_purge(shop *s)
 /* An anchor was deleted a moment ago and is still there to InnoDB, since someone's snapshot may
  * show it. Looking whether it is missing, and taking that back, locks no gap at READ COMMITTED: its
  * neighbour can be made, whenever the row goes for good. (MySQL locks none in any case.) */
-static void a_look_for_what_was_just_deleted_blocks_no_neighbour(shop *s)
+static void busy_look_and_take_back(shop *s, bool expect)
 {
     busy_sweep_up(s);
     must(HF_OK, s->plain, ACQUIRE, B("1"));
@@ -854,13 +854,26 @@ static void a_look_for_what_was_just_deleted_blocks_no_neighbour(shop *s)
     app_begin(s->app, READ_COMMITTED);
     app_number(s->app, "SELECT count(*) FROM {resource}"); /* it has begun */
     app_do(s->app, "SAVEPOINT holdfast_probe");
-    busy_probe(s);
+    if (expect)
+        app_do(s->app, "CALL {expect}('policy', '1', NULL)");
+    else
+        busy_probe(s);
     app_rollback(s->other);
     busy_purge(s);
     app_do(s->app, "ROLLBACK TO SAVEPOINT holdfast_probe");
     must(HF_OK, s->plain, ACQUIRE, C("2"));
     must(HF_OK, s->plain, RELEASE, C("2"));
     app_rollback(s->app);
+}
+
+static void a_look_for_what_was_just_deleted_blocks_no_neighbour(shop *s)
+{
+    busy_look_and_take_back(s, false);
+}
+
+static void an_expected_absence_that_is_taken_back_blocks_no_neighbour(shop *s)
+{
+    busy_look_and_take_back(s, true);
 }
 
 /* P9: what is not known is not told as changed. */
@@ -912,6 +925,7 @@ int main(int argc, char **argv)
         ON_ANY(what_ends_several_locks_is_busy_in_time),
         ON_ANY(a_sweep_says_what_it_left),
         ON_SOME(ON_MARIADB, a_look_for_what_was_just_deleted_blocks_no_neighbour),
+        ON_SOME(ON_MARIADB, an_expected_absence_that_is_taken_back_blocks_no_neighbour),
         ON_ANY(a_premise_someone_is_in_the_middle_of_is_busy_and_not_stale),
     };
     return SHOP_MAIN("busy", tests, argc, argv);
