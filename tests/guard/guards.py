@@ -144,6 +144,8 @@ def modes(db):
     db.guard("mode", T, "fail", "--until", "2099-01-01")
     told = db.sql(f"UPDATE {T} SET premium = 3;")
     check(f"{db.kind}: fail, suppressed until a date, logs", told == "" and "log until 2099-01-01" in db.guard("show"), told + db.out)
+    db.guard("add", T, "--type", "policy", "--version", "version")
+    check(f"{db.kind}: ... also when the guard is made again", "log until 2099-01-01" in db.guard("show"), db.out)
     check(f"{db.kind}: ... and counts on", sum(b["statements"] for b in db.json("guard", "report", db.url, T)["bypasses"]) == 3)
     db.guard("mode", T, "fail")
     told = db.sql(f"UPDATE {T} SET premium = 4;")
