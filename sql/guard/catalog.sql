@@ -1,20 +1,22 @@
 -- What guards and the prober ask a database about its tables, and about guards.
 
--- Are holdfast's lock tables there; is the table of guards.
+-- Are holdfast's lock tables there; is the table of guards. MySQL: does SYSDATE tell when the statement began, as NOW does? (Should both be
+-- one by chance, they are read again.)
 -- name: there
 -- postgres:
 SELECT count(*) FILTER (WHERE c.relname IN ('resource', 'session', 'lock', 'type')) = 4,
-       count(*) FILTER (WHERE c.relname IN ('guard', 'guard_log')) = 2
+       count(*) FILTER (WHERE c.relname IN ('guard', 'guard_log')) = 2, false
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = '{ns}' AND c.relkind = 'r'
 -- mysql:
 SELECT COALESCE(SUM(table_name IN ('{ns}_resource', '{ns}_session', '{ns}_lock', '{ns}_type')), 0) = 4,
-       COALESCE(SUM(table_name IN ('{ns}_guard', '{ns}_guard_log')), 0) = 2
+       COALESCE(SUM(table_name IN ('{ns}_guard', '{ns}_guard_log')), 0) = 2,
+       SYSDATE(6) = NOW(6) AND SLEEP(0.01) = 0 AND SYSDATE(6) = NOW(6)
   FROM information_schema.tables WHERE table_schema = DATABASE()
 -- sqlite:
 SELECT (SELECT count(*) FROM sqlite_master WHERE type = 'table'
            AND name IN ('{ns}_resource', '{ns}_session', '{ns}_lock', '{ns}_type')) = 4,
-       (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('{ns}_guard', '{ns}_guard_log')) = 2
+       (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('{ns}_guard', '{ns}_guard_log')) = 2, 0
 
 -- Schema, name, what it is, the engine (MySQL), whether it has rowids (SQLite).
 -- name: find

@@ -53,6 +53,11 @@ static hf_status catalog_look(guard_db *db, hf_error *err)
     if (status == HF_OK && row) {
         db->store = hf_stmt_column_int(stmt, 0) != 0;
         db->table = hf_stmt_column_int(stmt, 1) != 0;
+        if (hf_stmt_column_int(stmt, 2) != 0)
+            status = hf_fail(err, HF_UNAVAILABLE,
+                             "%s was started with sysdate-is-now, so that every session may set "
+                             "the time of guards; start it without.",
+                             hf_db_path(db->db));
     }
     hf_stmt_free(stmt);
     return status;
