@@ -118,14 +118,14 @@ static void word_same(guard_writer *w)
     guard_word_take(&w->words, "forget_generated", &forget);
 }
 
-/* PREFIX.a IS ROW.a AND ... over the key; SQLite. */
+/* PREFIX.a IS ROW.a AND ... over the key; on PostgreSQL with =. */
 void guard_word_row_is(guard_writer *w, const char *word, const char *prefix, const char *row)
 {
     hf_buffer out = {0};
     for (size_t i = 0; i < w->table->key_count; i++) {
         hf_buffer_print(&out, i == 0 ? "%s" : " AND %s", prefix);
         guard_add_name(&out, w->kind, w->table->key[i]->name);
-        hf_buffer_print(&out, " IS %s.", row);
+        hf_buffer_print(&out, " %s %s.", w->kind == HF_DB_POSTGRES ? "=" : "IS", row);
         guard_add_name(&out, w->kind, w->table->key[i]->name);
     }
     guard_word_take(&w->words, word, &out);

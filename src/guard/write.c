@@ -14,6 +14,7 @@
 #include "sql/guard_postgres_drop.h"
 #include "sql/guard_postgres_fence.h"
 #include "sql/guard_postgres_frame.h"
+#include "sql/guard_postgres_noted.h"
 #include "sql/guard_postgres_pass.h"
 #include "sql/guard_postgres_reads.h"
 #include "sql/guard_postgres_row.h"
@@ -125,6 +126,16 @@ static void write_sqlite(guard_writer *w, bool column, hf_buffer *out)
 
 /* ---- PostgreSQL ---- */
 
+/* PostgreSQL looks a row up by its key before a policy judges it; numeric has no operator for that,
+ * so the policy would judge all rows. */
+static bool key_is_leakproof(const guard_table *table)
+{
+    for (size_t i = 0; i < table->key_count; i++)
+        if (strncmp(table->key[i]->type, "numeric", 7) == 0)
+            return false;
+    return true;
+}
+
 static void words_postgres(guard_writer *w)
 {
     bool lock = w->it->check == GUARD_LOCK;
@@ -140,15 +151,11 @@ static void words_postgres(guard_writer *w)
                    w->it->check == GUARD_STEP || member || w->it->reads
                        ? ""
                        : " WHEN (NEW.holdfast IS NOT NULL)");
-    /* INSERT ... RETURNING reads what it has inserted. */
+    guard_word_row_is(w, "is_new", "g.", "NEW");
     guard_word_filled(w, "insert_noted",
-                      !w->it->reads || member
+                      !w->it->reads || member || !key_is_leakproof(w->table)
                           ? ""
-                          : "PERFORM pg_current_xact_id();\n        PERFORM "
-                            "set_config('holdfast.guard_new', concat_ws(',', "
-                            "nullif(current_setting('holdfast.guard_new', true), ''),\n"
-                            "            {ns}.guard_new({type} || '/' || {root_new})), true);\n"
-                            "        ");
+                          : guard_postgres_noted_sql);
     guard_word_set(&w->words, "spelling",
                    guard_names_are_settled(w->path)
                        ? ""

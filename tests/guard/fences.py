@@ -78,6 +78,17 @@ def reads(db):
     check("a setting that is no list is named", "holdfast.fences is not a list" in told, told)
     told = read(f"INSERT INTO {POLICY} VALUES (3, 300) RETURNING id")
     check("INSERT ... RETURNING tells what it has inserted", told == "3", told)
+    told = read(f"INSERT INTO {POLICY} VALUES (4, 400) ON CONFLICT DO NOTHING; SELECT premium FROM {POLICY} WHERE id = 4; ROLLBACK")
+    check("... and the transaction reads it", told.startswith("400"), told)
+    for insert in (f"INSERT INTO {POLICY} VALUES (2, 1) ON CONFLICT DO NOTHING; SELECT premium FROM {POLICY} WHERE id = 2",
+                   f"WITH i AS (INSERT INTO {POLICY} VALUES (2, 1) ON CONFLICT DO NOTHING RETURNING id) "
+                   f"SELECT premium FROM (SELECT count(*) FROM i) c, {POLICY} WHERE id = 2",
+                   f"INSERT INTO {POLICY} VALUES (2, 1) ON CONFLICT (id) DO UPDATE SET id = 2 RETURNING premium"):
+        told = read(insert)
+        check("an INSERT of a row that is there opens it to nobody", "policy/2 is guarded" in told, told)
+    told = read(f"INSERT INTO {POLICY} VALUES (5, 500); INSERT INTO {POLICY} VALUES (5, 1) ON CONFLICT DO NOTHING; "
+                f"SELECT premium FROM {POLICY} WHERE id = 5; ROLLBACK")
+    check("... and takes it from nobody", told.startswith("500"), told)
     db.run("release", "policy/1", store=True)
     exclusive = takes(db, "policy/1")
     told = read(f"UPDATE {POLICY} SET premium = 101, holdfast = {exclusive} WHERE id = 1", exclusive)
