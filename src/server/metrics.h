@@ -93,6 +93,7 @@ typedef struct metrics_look {
     hf_grade grade;
     bool up; /* the store answers */
     size_t connections, requests;
+    int64_t certificate_ends_us; /* 0: there is none */
     /* The feed, as feed_stats has it. */
     int64_t events_newest; /* number of the newest event read; below 0: not known */
     /* up to here all who keep up have been given everything; below 0: not known */

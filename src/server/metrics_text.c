@@ -77,6 +77,7 @@ static void process_read(process_look *out)
     X(TIMES,       "holdfast_http_request_seconds",     "histogram", "route",               "Time from a request's first byte to its answer; of a stream, to its beginning.") \
     X(CONNECTIONS, "holdfast_http_connections",         "gauge",     "",                    "Open connections.") \
     X(OPEN,        "holdfast_http_requests_in_flight",  "gauge",     "",                    "Requests not answered yet, streams among them.") \
+    X(CERTIFICATE, "holdfast_tls_certificate_not_after_timestamp_seconds", "gauge", "",          "When the first of the certificates that were read expires; absent without TLS.") \
     X(INCIDENTS,   "holdfast_http_incidents_total",     "counter",   "what",                "What happened to connections: accepted, refused, too slow, left.") \
     X(BATCH_OPS,   "holdfast_batch_ops",                "histogram", "work",                "Ops that shared a batch of the store, and its sync.") \
     X(BATCH_TIME,  "holdfast_batch_seconds",            "histogram", "work",                "Time a batch took in the store; of writes, with the commit.") \
@@ -263,6 +264,8 @@ static void metrics_add_http(hf_buffer *out, const metrics *m, const metrics_loo
             metrics_add_times(out, &m->routes[i]);
     metrics_add_single(out, CONNECTIONS, look->connections);
     metrics_add_single(out, OPEN, look->requests);
+    if (look->certificate_ends_us != 0)
+        metrics_add_single_time(out, CERTIFICATE, look->certificate_ends_us);
     metrics_text_begin(out, INCIDENTS);
     for (size_t i = 0; i < m->incidents_count; i++)
         metrics_add_count(out, INCIDENTS, "", LABELS({"what", m->incidents[i].what}),

@@ -27,6 +27,7 @@ enum {
     SPARE_FILES = 256, /* besides connections: the store's, the log's ... */
     PINGS = 3,         /* in the time the watchdog allows */
     LEAST_PING_US = 10000,
+    DAY_S = 86400,
     SHARED_WRITERS = 4,
     SHARED_READERS = 2,
     IDLE_LOOK_US = 2000, /* how often it looks whether it can end, once it stops */
@@ -48,7 +49,7 @@ typedef struct server {
     service *service;
     struct event_base *base;
     struct event *signals[SIGNALS];
-    struct event *watchdog, *deadline, *broken, *idle;
+    struct event *watchdog, *deadline, *broken, *idle, *day;
     systemd_progress progress;
     int64_t watchdog_us;
     bool stopping, cut, told;
@@ -113,10 +114,26 @@ static void server_warn(void *context, const char *sentence)
     log_line(&run->log, LOG_LEVEL_WARNING, sentence);
 }
 
-static void server_check_certificate(server *run)
+/* After the files were read, and once a day: then they may be newer than what was read. */
+static void server_check_certificate(server *run, bool read)
 {
-    if (run->s->tls_certificate != NULL && run->s->tls_key != NULL)
+    if (run->s->tls_certificate == NULL || run->s->tls_key == NULL)
+        return;
+    int64_t ends_us =
         http_tls_check(&(http_tls){run->s->tls_certificate, run->s->tls_key}, server_warn, run);
+    if (read)
+        run->service->certificate_ends_us = ends_us;
+    else if (ends_us != run->service->certificate_ends_us)
+        log_line(&run->log, LOG_LEVEL_WARNING,
+                 "The certificate has changed since it was read; SIGHUP makes the server read it.",
+                 LOG_TEXT("file", run->s->tls_certificate));
+}
+
+static void server_on_day(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    server_check_certificate(context, false);
 }
 
 static void server_reload(server *run)
@@ -124,7 +141,7 @@ static void server_reload(server *run)
     hf_error err = {0};
     systemd_reloading();
     if (service_reload(run->service, &err) == HF_OK) {
-        server_check_certificate(run);
+        server_check_certificate(run, true);
         log_line(&run->log, LOG_LEVEL_INFO,
                  "Reloaded: certificates were read again; other settings need a restart.");
     } else
@@ -334,7 +351,9 @@ static hf_status server_start_loop(server *run, hf_error *err)
     run->broken = event_new(run->base, -1, 0, server_on_broken, run);
     run->watchdog = event_new(run->base, -1, EV_PERSIST, server_on_watchdog, run);
     run->idle = event_new(run->base, -1, EV_PERSIST, server_on_idle, run);
+    run->day = event_new(run->base, -1, EV_PERSIST, server_on_day, run);
     bool made =
+        run->day != NULL && event_add(run->day, &(struct timeval){.tv_sec = DAY_S}) == 0 &&
         run->deadline != NULL && run->broken != NULL && run->watchdog != NULL && run->idle != NULL;
     return made ? HF_OK : hf_fail_memory(err);
 }
@@ -367,7 +386,7 @@ static hf_status server_start(server *run, hf_error *err)
     if (status == HF_OK)
         status = server_start_service(run, err);
     if (status == HF_OK)
-        server_check_certificate(run);
+        server_check_certificate(run, true);
     return status;
 }
 
@@ -414,6 +433,7 @@ static void server_finish(server *run)
     server_free_event(run->deadline);
     server_free_event(run->broken);
     server_free_event(run->idle);
+    server_free_event(run->day);
     if (run->base != NULL)
         event_base_free(run->base);
 }

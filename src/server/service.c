@@ -311,6 +311,9 @@ hf_status service_new(const service_settings *from, service **out, hf_error *err
     s->store = from->store;
     s->committer = from->committer;
     s->log = from->log;
+    if (from->settings->hsts_us > 0)
+        snprintf(s->hsts, sizeof s->hsts, "max-age=%lld",
+                 (long long)(from->settings->hsts_us / 1000000));
     s->connections_max = from->connections_max > 0 ? from->connections_max
                                                    : (size_t)from->settings->connections_max;
     hf_status status = service_new_rooms(s, from->access, err);

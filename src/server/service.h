@@ -51,6 +51,8 @@ typedef struct service {
     char *openapi, *api;
     size_t connections_max;
     int64_t accept_told_us; /* when it was last logged that accepting failed; 0: never */
+    int64_t certificate_ends_us; /* the first of those that were read; 0: there is none */
+    char hsts[32];               /* the header's value; "": it is not set */
     bool beyond_loopback; /* it listens where other machines can reach it */
     bool stopping;
 } service;

@@ -34,6 +34,8 @@
       "the key of the certificate, PEM") \
     X(SWITCH, allow_plain, "allow-plain", NULL, "no", 0, 0, \
       "listen beyond this machine without TLS: tokens and keys can be read on the way") \
+    X(DURATION, hsts_us, "hsts", "DURATION", "0", 0, 36500 * SETTINGS_DAY, \
+      "browsers that came by TLS come by TLS alone for so long (Strict-Transport-Security), also to other ports of the host; 0: they are not told") \
     X(ORIGINS, allow_origin, "allow-origin", "ORIGIN...", NULL, 0, 256, \
       "pages of these origins (https://app.example.org) may call the server from a browser") \
     X(HOSTS, host, "host", "NAME...", NULL, 0, 256, \

@@ -90,6 +90,19 @@ stop
 expect "a key that others may read is warned of" 0 "*warning: The key $scratch/key.pem can be read by everyone on this machine (mode 0644)*Listening*"
 check "at the start and when it is read again, until that is mended" test "$(grep -c 'can be read by everyone' "$scratch/server")" = 2
 
+# When its certificates end: the first of all that the file holds
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=ca -days 90 -keyout "$scratch/ca.key" -out "$scratch/ca.pem" 2>/dev/null
+cat "$scratch/certificate.pem" "$scratch/ca.pem" >"$scratch/chain.pem"
+ends() { date -d "$(openssl x509 -noout -enddate -in "$1" | cut -d= -f2)" +%s; }
+metric() { curl -sk "https://$(address)/metrics" | sed -n "s/^$1 //p"; }
+start --listen 127.0.0.1:0 --data "$scratch/tls" --tls-certificate "$scratch/chain.pem" --tls-key "$scratch/key.pem"
+check "the metrics have the end of the certificates" test "$(metric holdfast_tls_certificate_not_after_timestamp_seconds | cut -d. -f1)" = "$(ends "$scratch/ca.pem")"
+cp "$scratch/certificate.pem" "$scratch/chain.pem"
+kill -HUP "$server"
+await says Reloaded
+check "also of those that were read again" test "$(metric holdfast_tls_certificate_not_after_timestamp_seconds | cut -d. -f1)" = "$(ends "$scratch/certificate.pem")"
+stop
+
 # Start and stop
 
 start --listen 127.0.0.1:0 --listen "unix:$scratch/socket"

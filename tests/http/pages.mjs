@@ -49,6 +49,22 @@ check(shared.status === 200 && shared.headers.get("access-control-allow-origin")
   shared.headers.get("cross-origin-resource-policy") === "cross-origin", "the elements are for pages of any origin", shared);
 const host = await server.ask("GET", "/v1/locks", origin);
 check(host.status === 403, "and nothing else is");
+for (const path of ["/", "/api", "/dashboard.js", "/style.css", "/icon.svg", "/openapi.json", "/healthz", "/v1/locks", "/nowhere"]) {
+  const { headers } = await server.ask("GET", path);
+  const page = path === "/" || path === "/api";
+  check(headers.get("cross-origin-resource-policy") === "same-origin" && headers.get("cross-origin-opener-policy") === (page ? "same-origin" : null),
+    `no page of another origin embeds ${path}${page ? ", or shares its window" : ""}`, [...headers]);
+}
+check(shared.headers.get("cross-origin-opener-policy") === null && (await server.ask("GET", "/edit-lock.js")).headers.get("cross-origin-resource-policy") === "cross-origin", "but the elements");
+
+// ---- TLS alone from now on ----
+
+const strict = await Server.start(["--hsts", "365d", "--trust-proxy", "127.0.0.1"]);
+const hsts = async (at, path, proto) => (await at.ask("GET", path, { headers: proto && { "X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": proto } })).headers.get("strict-transport-security");
+check((await hsts(strict, "/", "https")) === "max-age=31536000" && (await hsts(strict, "/v1/locks", "https")) === "max-age=31536000", "where it is set, whoever comes by TLS is told to come by TLS");
+check((await hsts(strict, "/", "http")) === null && (await hsts(strict, "/")) === null, "not who comes in the clear");
+check((await hsts(server, "/")) === null, "nor where it is not set");
+await strict.stop();
 
 await server.stop();
 finish();

@@ -187,11 +187,14 @@ hf_status origin_token(request *req, const char **out, hf_error *err)
 
 void origin_headers(request *req)
 {
+    if (req->http->secure && req->service->hsts[0] != '\0')
+        reply_header(req, "Strict-Transport-Security", req->service->hsts);
     if (req->route != NULL && req->route->public) {
         reply_header(req, "Access-Control-Allow-Origin", "*");
         reply_header(req, "Cross-Origin-Resource-Policy", "cross-origin");
         return;
     }
+    reply_header(req, "Cross-Origin-Resource-Policy", "same-origin");
     if (req->service->settings->allow_origin[0] != NULL)
         reply_header(req, "Vary", "Origin");
     if (req->origin == NULL)

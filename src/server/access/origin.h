@@ -25,7 +25,7 @@ hf_status origin_token(request *req, const char **out, hf_error *err);
 /* Replies to a CORS preflight, or to a plain OPTIONS. */
 void origin_preflight(request *req, const char *allow);
 
-/* Adds the CORS headers of the reply. */
+/* Adds what browsers are to keep to: CORS, who may embed the reply, TLS from now on. */
 void origin_headers(request *req);
 
 /* Sets the cookie to a sign-in's ID.KEY, or deletes it (NULL), and replies. */

@@ -159,9 +159,10 @@ typedef struct http_tls {
 } http_tls;
 
 /* Tells what is questionable about such files, though they can be used: a certificate that has
- * expired, or soon will, or is not good yet; a key that everyone may read. A sentence each. */
-void http_tls_check(const http_tls *files, void (*tell)(void *context, const char *sentence),
-                    void *context);
+ * expired, or soon will, or is not good yet; a key that everyone may read. A sentence each. When
+ * the first of the certificates expires; 0: the file can't be read. */
+int64_t http_tls_check(const http_tls *files, void (*tell)(void *context, const char *sentence),
+                       void *context);
 
 /* HF_INVALID: a timeout is not positive, a proxy is no address, the loop is not epoll's. */
 hf_status http_new(const http_settings *settings, http **out, hf_error *err);

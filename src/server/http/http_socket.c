@@ -256,30 +256,36 @@ static void tls_check_time(const X509 *it, const char *path, const ASN1_TIME *no
 }
 
 /* All that the file holds: one that vouches for it may expire as well. */
-static void tls_check_certificates(const char *path,
-                                   void (*tell)(void *context, const char *sentence), void *context)
+static int64_t tls_check_certificates(const char *path,
+                                      void (*tell)(void *context, const char *sentence),
+                                      void *context)
 {
-    ASN1_TIME *now = ASN1_TIME_set(NULL, (time_t)(hf_seam.wall_us() / 1000000));
+    int64_t now_us = hf_seam.wall_us(), first_us = 0;
+    ASN1_TIME *now = ASN1_TIME_set(NULL, (time_t)(now_us / 1000000));
     FILE *file = fopen(path, "re");
     for (X509 *it;
          now != NULL && file != NULL && (it = PEM_read_X509(file, NULL, NULL, NULL)) != NULL;) {
         tls_check_time(it, path, now, tell, context);
+        int64_t left_s = tls_seconds(now, X509_get0_notAfter(it));
+        int64_t ends_us = (now_us / 1000000 + left_s) * 1000000;
+        first_us = first_us == 0 || ends_us < first_us ? ends_us : first_us;
         X509_free(it);
     }
     if (file != NULL)
         fclose(file);
     ASN1_TIME_free(now);
     ERR_clear_error();
+    return first_us;
 }
 
-void http_tls_check(const http_tls *files, void (*tell)(void *context, const char *sentence),
-                    void *context)
+int64_t http_tls_check(const http_tls *files, void (*tell)(void *context, const char *sentence),
+                       void *context)
 {
     struct stat info;
     char sentence[512];
-    tls_check_certificates(files->certificate, tell, context);
+    int64_t first_us = tls_check_certificates(files->certificate, tell, context);
     if (stat(files->key, &info) != 0 || (info.st_mode & (S_IROTH | S_IWOTH)) == 0)
-        return;
+        return first_us;
     snprintf(sentence, sizeof sentence,
              "The key %.200s can be %s by everyone on this machine (mode %04o); take that right "
              "away: chmod "
@@ -287,6 +293,7 @@ void http_tls_check(const http_tls *files, void (*tell)(void *context, const cha
              files->key, info.st_mode & S_IROTH ? "read" : "written",
              (unsigned)info.st_mode & 07777);
     tell(context, sentence);
+    return first_us;
 }
 
 /* ---- a connection ---- */

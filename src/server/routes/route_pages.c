@@ -91,6 +91,7 @@ static void route_pages_look(service *s, metrics_look *out)
     out->up = !outage_is(s->outage);
     out->connections = http_connections(s->http);
     out->requests = http_requests(s->http);
+    out->certificate_ends_us = s->certificate_ends_us;
     out->events_newest = events.newest;
     out->events_delivered = events.delivered;
     out->events_lag_us = events.lag_us;
@@ -222,6 +223,7 @@ static void page_headers(request *req, const char *type)
     if (page_is_html(type)) {
         reply_header(req, "Content-Security-Policy", PAGE_POLICY);
         reply_header(req, "Referrer-Policy", "no-referrer");
+        reply_header(req, "Cross-Origin-Opener-Policy", "same-origin");
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* HTTP: several listeners, TLS, certificates that are read again. */
+#include <base/seams.h>
 #include "unit/server/http_scene.h"
 
 #include <openssl/ssl.h>
@@ -348,14 +349,14 @@ static void hear_flaw(void *context, const char *sentence)
     snprintf(told[told_count++], sizeof told[0], "%s", sentence);
 }
 
-static void check_files(const char *name, mode_t mode)
+static int64_t check_files(const char *name, mode_t mode)
 {
     char files[2][4200];
     snprintf(files[0], sizeof files[0], "%s/%s.crt", scratch_folder(), name);
     snprintf(files[1], sizeof files[1], "%s/%s.key", scratch_folder(), name);
     expect_int(chmod(files[1], mode), 0);
     told_count = 0;
-    http_tls_check(&(http_tls){files[0], files[1]}, hear_flaw, NULL);
+    return http_tls_check(&(http_tls){files[0], files[1]}, hear_flaw, NULL);
 }
 
 static void questionable_files_are_told(void **state)
@@ -376,7 +377,9 @@ static void questionable_files_are_told(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_certificate_of(EVP_EC_gen("P-256"), cases[i].from_s, cases[i].to_s, scratch_folder(),
                             "aged");
-        check_files("aged", 0600);
+        int64_t ends_us = check_files("aged", 0600);
+        int64_t off_us = ends_us - hf_seam.wall_us() - cases[i].to_s * INT64_C(1000000);
+        expect_true(off_us > -60000000 && off_us < 60000000);
         expect_int(told_count, cases[i].wanted != NULL);
         if (cases[i].wanted != NULL)
             expect_contains(told[0], cases[i].wanted);
