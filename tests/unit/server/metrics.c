@@ -172,7 +172,7 @@ static void every_number_is_the_one_that_was_counted(void **state)
         "holdfast_locks{type=\"other\"} 0",
         "holdfast_sessions 17",
         "holdfast_counted_timestamp_seconds 1700000000.500000",
-        "holdfast_tls_certificate_not_after_timestamp_seconds 1893456000",
+        "holdfast_tls_certificate_not_after_timestamp_seconds 1893456000.000000",
         "holdfast_events_newest 501",
         "holdfast_events_delivered 499",
         "holdfast_events_lag_seconds 1.500000",
