@@ -295,8 +295,8 @@ static hf_status rec_catalog_carried(hf_tables *tables, rec_table *table, size_t
     return table->guard_type == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
-/* A column `holdfast` is the guard's where the table of guards says so. Who may not read that table
- * knows it by its comment. */
+/* A column `holdfast` is the guard's where the table of guards says so; a guard by steps of the
+ * version has none. Who may not read that table knows it by its comment. */
 static hf_status rec_catalog_guard(hf_tables *tables, hf_db *db, rec_table *table, hf_error *err)
 {
     hf_stmt *stmt = NULL;
@@ -311,9 +311,11 @@ static hf_status rec_catalog_guard(hf_tables *tables, hf_db *db, rec_table *tabl
     hf_failure failure = status == HF_OK ? HF_FAILURE_OTHER : hf_db_failure(db);
     bool unknown = failure == HF_FAILURE_DENIED || failure == HF_FAILURE_MISSING ||
                    (status == HF_INTERNAL && tables->dialect == REC_SQLITE);
+    bool step = status == HF_OK && row &&
+                hf_slice_equal(hf_stmt_column_text(stmt, 0), hf_slice_of("step"));
     if (unknown)
         status = HF_OK;
-    if (status == HF_OK && (row || (unknown && hidden))) {
+    if (status == HF_OK && !step && (row || (unknown && hidden))) {
         table->guard = REC_GUARD_HIDDEN;
         status = rec_catalog_carried(tables, table, (size_t)at, row ? stmt : NULL, err);
     }

@@ -416,10 +416,10 @@ static void a_guard_of_another_root_is_refused_at_once(void **state)
     guarded_close(g);
 }
 
-/* The application's own column of that name is one like any other. */
-static void a_column_of_that_name_without_a_guard_is_the_applications(void **state)
+/* The application's own column of that name is one like any other, unless a guard carries a number
+ * in it, which one by steps of the version does not. */
+static void guarded_own_column(bool step)
 {
-    (void)state;
     scene *s = scene_open();
     char name[80];
     hf_tables *tables = NULL;
@@ -427,6 +427,10 @@ static void a_column_of_that_name_without_a_guard_is_the_applications(void **sta
     snprintf(name, sizeof name, "%s_own", s->names);
     scene_run(s, "CREATE TABLE {n}_own (id {ref} NOT NULL PRIMARY KEY, holdfast BIGINT, version "
                  "BIGINT NOT NULL DEFAULT 1){engine}; INSERT INTO {n}_own (id) VALUES (1)");
+    guard it = {.check = GUARD_STEP, .mode = "fail", .type = "own", .version = "version"};
+    snprintf(it.table, sizeof it.table, "%s", name);
+    if (step)
+        expect(HF_OK, guard_add(s->url, &it, true, NULL, &s->err), s->err);
     hf_table own = {.name = name, .type = "own", .version = "version"};
     expect(HF_OK, hf_tables_open(s->url, &own, 1, NULL, &tables, &s->err), s->err);
     expect(HF_OK, hf_unit_open(tables, &(hf_unit_options){.user = "alice"}, &unit, &s->err),
@@ -436,8 +440,22 @@ static void a_column_of_that_name_without_a_guard_is_the_applications(void **sta
     expect_text(scene_value(s, "SELECT holdfast FROM {n}_own"), "5");
     hf_unit_free(unit);
     hf_tables_close(tables);
+    if (step)
+        guarded_remove(s, name);
     scene_run(s, "DROP TABLE {n}_own");
     scene_close(s);
+}
+
+static void a_column_of_that_name_without_a_guard_is_the_applications(void **state)
+{
+    (void)state;
+    guarded_own_column(false);
+}
+
+static void a_column_of_that_name_beside_a_guard_by_steps_is_the_applications(void **state)
+{
+    (void)state;
+    guarded_own_column(true);
 }
 
 int main(void)
@@ -451,6 +469,7 @@ int main(void)
         cmocka_unit_test(who_may_not_read_the_guards_saves_all_the_same),
         cmocka_unit_test(a_guard_of_another_root_is_refused_at_once),
         cmocka_unit_test(a_column_of_that_name_without_a_guard_is_the_applications),
+        cmocka_unit_test(a_column_of_that_name_beside_a_guard_by_steps_is_the_applications),
     };
     return scene_main(tests, sizeof tests / sizeof *tests);
 }
