@@ -181,16 +181,15 @@ SELECT t.table_name FROM information_schema.tables t
 SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
    AND name NOT LIKE '{ns}\_%' ESCAPE '\' ORDER BY 1
 
--- How many of the procedures that triggers share are there, of this text and this account's. MySQL.
+-- How many of the procedures that triggers share are there, of this text and this account's; how many of any. MySQL.
 -- name: procedures
 -- postgres:
-SELECT 0 WHERE $1::text IS NULL
+SELECT 0, 0 WHERE $1::text IS NULL
 -- mysql:
-SELECT COUNT(*) FROM information_schema.routines
+SELECT CAST(COALESCE(SUM(routine_comment = CONVERT($1 USING utf8mb4)), 0) AS SIGNED), COUNT(*) FROM information_schema.routines
  WHERE routine_schema = DATABASE() AND routine_name IN ('{ns}_guard_refuse', '{ns}_guard_lock', '{ns}_guard_save', '{ns}_guard_clock')
-   AND routine_comment = CONVERT($1 USING utf8mb4)
 -- sqlite:
-SELECT 0 WHERE ?1 IS NULL
+SELECT 0, 0 WHERE ?1 IS NULL
 
 -- Tables that refer to this one, which keep TRUNCATE away. MySQL.
 -- name: referred

@@ -134,9 +134,9 @@ static hf_status guard_run_add(cli_call *call, hf_error *err)
 
 static const char *guard_state(const guard *it)
 {
-    return it->triggers >= it->triggers_wanted || (it->check == GUARD_STEP && it->triggers > 0)
-               ? "in place"
-               : "triggers missing or disabled";
+    if (it->triggers < it->triggers_wanted && (it->check != GUARD_STEP || it->triggers == 0))
+        return "triggers missing or disabled";
+    return it->outdated ? "of another version: run 'holdfast install'" : "in place";
 }
 
 static void guard_mode_text(const guard *it, char out[64])

@@ -477,6 +477,11 @@ hf_status guard_list(const char *url, guard **out, size_t *count, hf_error *err)
     hf_status status = guard_open(url, &db, err);
     if (status == HF_OK)
         status = guard_rows(&db, out, count, err);
+    bool outdated = false;
+    if (status == HF_OK && *count > 0 && db_is_mysql(&db))
+        (void)guard_procedures_are_ours(&db, &outdated);
+    for (size_t i = 0; i < *count; i++)
+        (*out)[i].outdated = outdated;
     guard_close(&db);
     return status;
 }

@@ -36,6 +36,7 @@ typedef struct guard {
     int64_t suppressed_us;         /* fail is as log until then; 0: not */
     int triggers;                  /* show: how many of ours are there and enabled */
     int triggers_wanted;
+    bool outdated; /* show: MariaDB, MySQL: another version made what the triggers call */
 } guard;
 
 /* Guards a table, or guards it anew; with `print` only writes the SQL. `asked` is completed: the

@@ -106,6 +106,10 @@ typedef struct guard_path {
 /* PostgreSQL: whether no setting of a session changes how the rows' keys are written as text. */
 bool guard_names_are_settled(const guard_path *path);
 
+/* MariaDB and MySQL: whether the procedures that triggers share are there as this program would
+ * make them. *others: some that this account sees are another version's. */
+bool guard_procedures_are_ours(guard_db *db, bool *others);
+
 /* The SQL that guards the table, and the one that takes the guard away. `column`: the column is
  * there already. */
 hf_status guard_write_add(guard_db *db, const guard_path *path, bool column, hf_buffer *out,

@@ -253,30 +253,35 @@ static void words_mysql(guard_writer *w)
               "    END IF;\n    ");
 }
 
-/* Whether the procedures are there as this program would make them. Made anew they are gone for a
- * moment on MySQL. */
-static bool procedures_are_there(guard_writer *w, const char *digest)
+bool guard_procedures_are_ours(guard_db *db, bool *others)
 {
-    char comment[64];
+    guard_writer w = {.db = db};
+    char digest[13], comment[64];
     hf_stmt *stmt = NULL;
     bool row = false;
-    int64_t count = 0;
+    int64_t ours = 0, all = 0;
+    guard_hash(&w, guard_mysql_procedures_sql, digest);
     snprintf(comment, sizeof comment, "holdfast guard %s", digest);
-    if (guard_statement(w->db, GUARD_CATALOG_PROCEDURES, &stmt, NULL) == HF_OK) {
+    if (guard_statement(db, GUARD_CATALOG_PROCEDURES, &stmt, NULL) == HF_OK) {
         hf_stmt_text(stmt, 1, hf_slice_of(comment));
-        if (hf_stmt_step(stmt, &row, NULL) == HF_OK && row)
-            count = hf_stmt_column_int(stmt, 0);
+        if (hf_stmt_step(stmt, &row, NULL) == HF_OK && row) {
+            ours = hf_stmt_column_int(stmt, 0);
+            all = hf_stmt_column_int(stmt, 1);
+        }
         hf_stmt_free(stmt);
     }
-    return count == 4;
+    *others = all > ours;
+    return ours == 4;
 }
 
+/* Made anew they are gone for a moment on MySQL. */
 static void write_procedures(guard_writer *w, hf_buffer *out)
 {
     char digest[13];
+    bool others;
     guard_hash(w, guard_mysql_procedures_sql, digest);
     guard_word_set(&w->words, "digest", digest);
-    if (!procedures_are_there(w, digest))
+    if (!guard_procedures_are_ours(w->db, &others))
         guard_fill(out, guard_mysql_procedures_sql, &w->words);
 }
 
