@@ -82,29 +82,37 @@ enum {
     LARGE = 1 << 20,      /* what is smaller is allowed by every server's max_allowed_packet */
 };
 
-/* The library closes what it has found to be lost. */
+/* NULL: the table does not tell. */
+static const meaning *mysql_errors_told(unsigned code, bool mariadb)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (meanings[i].code == code && (code != IDLE_TOO_LONG || !mariadb))
+            return &meanings[i];
+    return NULL;
+}
+
 /* Waiting may help. Of the library's own errors these say that the server is not there; 2005 is a
  * host whose name is not known, perhaps not yet. */
-static bool mysql_errors_is_away(unsigned code)
+static bool mysql_errors_is_away(unsigned code, bool mariadb)
 {
     static const unsigned away[] = {1047, 2002, 2003, 2005, SERVER_GONE, 2013};
-    bool is = false;
+    const meaning *told = mysql_errors_told(code, mariadb);
+    bool is = told != NULL &&
+              (told->failure == HF_FAILURE_LOST || told->failure == HF_FAILURE_LIMIT);
     for (size_t i = 0; i < sizeof away / sizeof *away; i++)
         is = is || away[i] == code;
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-        is = is || (meanings[i].code == code && (meanings[i].failure == HF_FAILURE_LOST ||
-                                                 meanings[i].failure == HF_FAILURE_LIMIT));
     return is;
 }
 
+/* The library closes what it has found to be lost. */
 static meaning mysql_errors_meaning_of(MYSQL *conn)
 {
     unsigned code = mysql_errno(conn);
     if (conn->net.pvio == NULL || (code >= CLIENT_FIRST && code <= CLIENT_LAST))
         return (meaning){code, HF_UNAVAILABLE, HF_FAILURE_LOST};
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-        if (meanings[i].code == code && (code != IDLE_TOO_LONG || !mariadb_connection(conn)))
-            return meanings[i];
+    const meaning *told = mysql_errors_told(code, mariadb_connection(conn));
+    if (told != NULL)
+        return *told;
     if (strcmp(mysql_sqlstate(conn), "40001") == 0)
         return (meaning){code, HF_RETRY, HF_FAILURE_CONFLICT};
     return (meaning){code, HF_INTERNAL, HF_FAILURE_OTHER};
@@ -169,7 +177,7 @@ static void mysql_errors_say(my_db *db, const meaning *it)
                  db->path, sentences[it->failure][1], words[0] == '\0' ? "" : ": ", words, it->code,
                  large ? "; it was sent more than 1 MiB at once, look at its max_allowed_packet"
                        : "");
-    if (mysql_errors_is_away(it->code))
+    if (mysql_errors_is_away(it->code, db->base.kind == HF_DB_MARIADB))
         hf_error_away(&db->error);
 }
 
@@ -211,7 +219,7 @@ hf_status my_unconnected(const my_target *target, MYSQL *conn, hf_error *err)
     words_of(conn, words, sizeof words);
     hf_error_set(err, HF_UNAVAILABLE, "The user %s can't connect to %s: %s (error %u).",
                  target->user, target->path, words, code);
-    if (mysql_errors_is_away(code))
+    if (mysql_errors_is_away(code, false)) /* which server it is, is not known yet */
         hf_error_away(err);
     return HF_UNAVAILABLE;
 }
