@@ -35,10 +35,21 @@ const after = await times(3, (i) => take(one, alice, 100 + i));
 check(statuses(after) === "201 429 429", "then there is room for one", statuses(after));
 const bob = await one.open("bob");
 check((await take(one, bob, 200)).status === 201, "another session is not concerned");
-check((await one.ask("POST", "/v1/locks/policy/200/hand-over", { session: bob, body: { session: alice.id } })).status === 200 && (await held(one, alice)) === 11,
-  "what is handed over comes on top");
+const handOver = (server, session, id, to, more = {}) => server.ask("POST", `/v1/locks/policy/${id}/hand-over`, { session, body: { session: to.id }, ...more });
+const tooMuch = await handOver(one, bob, 200, alice);
+check(tooMuch.status === 429 && tooMuch.json.message === "The session that was to get it holds 10 locks, as many as one session may on this server (locks-session): release some first." &&
+  (await held(one, alice)) === 10, "what is handed over counts for the one who gets it", tooMuch.text);
+const overInBatch = await batch(one, [{ op: "hand-over", session: login(bob), type: "policy", id: "200", target: alice.id }, { op: "holds", session: login(bob), type: "policy", id: "200" }]);
+check(words(overInBatch) === "too_many ok", "in a batch too", overInBatch);
 await giveBack(one, alice, 0);
-check((await take(one, alice, 300)).status === 429, "and counts at the next look");
+const retry = { headers: { "Idempotency-Key": "given" } };
+check((await handOver(one, bob, 200, alice, retry)).status === 200 && (await held(one, alice)) === 10, "where there is room it is handed over");
+check((await handOver(one, bob, 200, alice, retry)).status === 200, "asked again at the limit it was done");
+const reader = (session, id) => take(one, session, id, { body: { mode: "shared" } });
+await giveBack(one, alice, 200);
+check((await reader(alice, 201)).status === 201 && (await reader(bob, 201)).status === 201 && (await handOver(one, bob, 201, alice)).status === 200,
+  "what it reads already can be handed over to it at the limit");
+check((await take(one, alice, 300)).status === 429, "and counts");
 await giveBack(one, alice, 1);
 check((await take(one, alice, 300)).status === 201, "until there is room again");
 check((await one.ask("DELETE", `/v1/sessions/${alice.id}`, { session: alice })).status === 200, "the session is closed");

@@ -23,11 +23,13 @@ struct admit_look {
 static bool admit_wants(const admission *c, const hf_op *op, quotas_kind *kind, const char **id)
 {
     bool acquires = op->kind == HF_OP_ACQUIRE && op->session != NULL;
+    bool takes = op->kind == HF_OP_HAND_OVER && op->target != NULL &&
+                 strlen(op->target) == HF_SESSION_ID_MAX; /* the store refuses it else */
     bool opens = op->kind == HF_OP_SESSION_OPEN && op->caller != NULL && op->caller[0] != '\0' &&
                  strlen(op->caller) <= HF_CALLER_MAX; /* the store refuses it else */
-    *kind = acquires ? QUOTAS_LOCKS : QUOTAS_SESSIONS;
-    *id = acquires ? op->session->id : op->caller;
-    return (acquires || opens) && quotas_limit(c->of, *kind) > 0;
+    *kind = acquires || takes ? QUOTAS_LOCKS : QUOTAS_SESSIONS;
+    *id = acquires ? op->session->id : takes ? op->target : op->caller;
+    return (acquires || takes || opens) && quotas_limit(c->of, *kind) > 0;
 }
 
 static bool admit_is_of(const quotas_claim *claim, quotas_kind kind, const char *id)
@@ -93,6 +95,15 @@ static quotas_claim *admit_claim_of(const admission *c, const hf_op *op)
 
 /* ---- what makes nothing new ---- */
 
+/* Of the one who takes a lock over no key is known, so it is looked for among the holders. */
+static bool admit_is_there(const hf_op *asked)
+{
+    bool holds = asked->kind != HF_OP_WHO;
+    for (size_t i = 0; i < asked->answer.locks_count && !holds; i++)
+        holds = strcmp(asked->answer.locks[i].session, asked->target) == 0;
+    return holds && asked->answer.status == HF_OK;
+}
+
 static void admit_looked(loop_job *job)
 {
     struct admit_look *it = (struct admit_look *)job;
@@ -101,7 +112,7 @@ static void admit_looked(loop_job *job)
     if (c->status != HF_OK)
         c->message = jobs_told(c->status);
     for (size_t i = 0; i < it->count && c->status == HF_OK; i++)
-        c->there[it->places[i]] = it->ops[i].answer.status == HF_OK;
+        c->there[it->places[i]] = admit_is_there(&it->ops[i]);
     jobs_release(job);
     c->done(c);
 }
@@ -110,10 +121,12 @@ static void admit_ask_about(struct admit_look *it, size_t place, const hf_op *op
 {
     hf_op *asked = &it->ops[it->count];
     it->places[it->count++] = place;
-    asked->kind = op->kind == HF_OP_ACQUIRE ? HF_OP_HOLDS : HF_OP_SESSION_FIND;
-    asked->session = op->session;
-    asked->type = op->kind == HF_OP_ACQUIRE ? op->type : NULL;
-    asked->id = op->kind == HF_OP_ACQUIRE ? op->id : NULL;
+    bool takes = op->kind == HF_OP_HAND_OVER, opens = op->kind == HF_OP_SESSION_OPEN;
+    asked->kind = takes ? HF_OP_WHO : opens ? HF_OP_SESSION_FIND : HF_OP_HOLDS;
+    asked->session = takes ? NULL : op->session;
+    asked->target = takes ? op->target : NULL; /* for admit_is_there */
+    asked->type = opens ? NULL : op->type;
+    asked->id = opens ? NULL : op->id;
 }
 
 /* HF_OK: `admit_looked` goes on. */
@@ -203,20 +216,22 @@ static const struct words {
                          "close some first"},
 };
 
-static hf_status admit_refuse(admission *c, const quotas_claim *claim, hf_error *err)
+static hf_status admit_refuse(admission *c, const quotas_claim *claim, const hf_op *op,
+                              hf_error *err)
 {
     const struct words *w = &words[claim->kind];
+    const char *who = op->kind == HF_OP_HAND_OVER ? "session that was to get it" : w->who;
     size_t limit = quotas_limit(c->of, claim->kind);
     c->full = true;
     if (claim->held >= limit)
         return hf_fail(err, HF_TOO_MANY,
-                       "The %s %s %zu %s, as many as one %s may on this server (%s): %s.", w->who,
+                       "The %s %s %zu %s, as many as one %s may on this server (%s): %s.", who,
                        w->has, claim->held, w->what, w->who, w->setting, w->remedy);
     return hf_fail(err, HF_TOO_MANY,
                    "The %s %s %zu %s; with what is asked for it would have more than the %zu that "
                    "one %s may %s on "
                    "this server (%s): %s.",
-                   w->who, w->has, claim->held, w->what, limit, w->who, w->have, w->setting,
+                   who, w->has, claim->held, w->what, limit, w->who, w->have, w->setting,
                    w->remedy);
 }
 
@@ -244,7 +259,7 @@ hf_status admit_fit(admission *c, size_t first, size_t end, size_t *which, hf_er
             continue;
         if (claim->granted == 0) {
             admit_undo(c, first, i);
-            return admit_refuse(c, claim, err);
+            return admit_refuse(c, claim, &c->ops[i], err);
         }
         claim->granted--;
     }

@@ -4,9 +4,9 @@
  * many more may pass before the store is counted again, so most requests need no count. Runs on the
  * loop; counts are jobs, nothing blocks.
  *
- *   Q1  Every op that could create one more (acquire, session-open) is claimed before it is
- *       submitted. It counts as running until it was answered, and takes one from the allowance of
- *       its key, whatever the answer.
+ *   Q1  Every op that could create one more (acquire, hand-over, session-open) is claimed before
+ *       it is submitted. It counts as running until it was answered, and takes one from the
+ *       allowance of its key, whatever the answer.
  *   Q2  If the allowance is used up, claims wait for a count in the store. The count is made when
  *       nothing of the key is running, and nothing passes meanwhile; so it is exact. With one
  *       server the limit is never exceeded (except by an op that was answered `unsure` and was
@@ -23,10 +23,7 @@
  *   Q5  If a count fails, that is the answer to those that waited for it. Nothing passes unseen.
  *   Q6  "Full" is believed for QUOTAS_FULL_US, unless this server gave something of the key back.
  *       So repeated requests at the limit don't make the store count again and again.
- *   Q7  If there are too many keys, the least recently used are forgotten; then Q4.
- *
- * A lock that is handed over to a session is not claimed: the session may exceed its limit that
- * way, and the next count includes it. */
+ *   Q7  If there are too many keys, the least recently used are forgotten; then Q4. */
 #ifndef HF_SERVER_QUOTAS_H
 #define HF_SERVER_QUOTAS_H
 
