@@ -68,7 +68,7 @@ void redis_fail_reply(redis_work *work, hf_slice text)
         work->loading = true;
         work->status =
             hf_fail_away(work->err, HF_UNAVAILABLE, "%s is not ready: %.*s; try again in a moment.",
-                    path, size, text.at);
+                         path, size, text.at);
     } else if (redis_mentions(text, "READONLY")) {
         work->conn->judged_us = INT64_MIN / 2; /* it is judged again before it is used again */
         work->status = hf_fail(work->err, HF_UNAVAILABLE,

@@ -117,7 +117,7 @@ static hf_status redis_conn_probe(const redis_store *store, hf_redis *redis, hf_
     int size = (int)(reply.text.size < 200 ? reply.text.size : 200);
     if (strncmp(reply.text.at, "LOADING", 7) == 0)
         return hf_fail_away(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
-                       hf_redis_path(redis));
+                            hf_redis_path(redis));
     if (strstr(reply.text.at, "OOM command not allowed") != NULL)
         return HF_OK; /* releasing still works */
     if (strncmp(reply.text.at, "NOPERM", 6) == 0 || strncmp(reply.text.at, "DENIED", 6) == 0)

@@ -25,14 +25,15 @@ static hf_status remote_answer_explain_connect(const remote_target *target, cons
             "The host of %s is not known; check the URL, or the network. Nothing was done.",
             target->name);
     case CURLE_COULDNT_CONNECT:
-        return hf_fail_away(err, HF_UNAVAILABLE,
-                       "There is no connection to %s: %s. Is the server running? Nothing was done.",
-                       target->name,
-                       call->os_errno != 0 ? strerrordesc_np((int)call->os_errno) : call->why);
+        return hf_fail_away(
+            err, HF_UNAVAILABLE,
+            "There is no connection to %s: %s. Is the server running? Nothing was done.",
+            target->name,
+            call->os_errno != 0 ? strerrordesc_np((int)call->os_errno) : call->why);
     case CURLE_OPERATION_TIMEDOUT:
         return hf_fail_away(err, HF_UNAVAILABLE,
-                       "%s took no connection within %ld ms. Nothing was done.", target->name,
-                       target->connect_ms);
+                            "%s took no connection within %ld ms. Nothing was done.", target->name,
+                            target->connect_ms);
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
         return hf_fail(err, HF_UNAVAILABLE,
@@ -66,12 +67,12 @@ static hf_status remote_answer_explain_loss(const remote_target *target, const r
                        "Out of memory: the answer of %s was lost; %s.", target->name, then);
     if (call->code == CURLE_OPERATION_TIMEDOUT)
         return hf_fail_away(err, status, "%s did not answer within %ld ms; %s.", target->name,
-                       target->timeout_ms, then);
+                            target->timeout_ms, then);
     if (call->code == CURLE_ABORTED_BY_CALLBACK)
         return hf_fail_away(err, status, "%s closed the connection instead of answering; %s.",
-                       target->name, then);
+                            target->name, then);
     return hf_fail_away(err, status, "The answer of %s was lost on its way: %s; %s.", target->name,
-                   call->why, then);
+                        call->why, then);
 }
 
 hf_status remote_explain_again(const remote_target *target, const remote_call *call, hf_error *err)
@@ -166,14 +167,16 @@ static hf_status remote_answer_explain_status(const remote_target *target, long 
     case 429:
         return hf_fail(err, HF_TOO_MANY, "%s was asked too often; wait a little.", target->name);
     case 408:
-        return hf_fail_away(err, HF_UNAVAILABLE,
-                       "%s is not ready to serve (it answered %ld); try again later.", target->name,
-                       http);
+        return hf_fail_away(
+            err, HF_UNAVAILABLE,
+            "%s is not ready to serve (it answered %ld); try again later.", target->name,
+            http);
     default:
         if (http >= 500)
-            return hf_fail_away(err, changes ? HF_UNSURE : HF_UNAVAILABLE,
-                           "%s failed, or a proxy before it (it answered %ld); %s.", target->name,
-                           http, changes ? ASK_AGAIN : "try again");
+            return hf_fail_away(
+                err, changes ? HF_UNSURE : HF_UNAVAILABLE,
+                "%s failed, or a proxy before it (it answered %ld); %s.", target->name,
+                http, changes ? ASK_AGAIN : "try again");
         return hf_fail(
             err, HF_UNAVAILABLE,
             "There is no holdfast server at %s: something else answered with %ld. Check the URL.",
