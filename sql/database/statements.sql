@@ -42,8 +42,8 @@ RELEASE SAVEPOINT holdfast_batch
 ROLLBACK TO SAVEPOINT holdfast_batch
 
 -- Whoever takes locks looks at the policies of their types, which must not change meanwhile. PostgreSQL does it with the anchors, by an
--- advisory lock, which writes nothing; any role may have taken that, and then the row tells. Who changes policies has both. Where MySQL can
--- skip, no row tells that someone changes them.
+-- advisory lock, which writes nothing. Any role may take that lock; if it is taken, the row tells whether policies change. A transaction that
+-- changes policies holds both. Where MySQL can skip, no row tells that someone changes them.
 -- name: types_share
 -- mysql:
 {now}SELECT 1 FROM {ns}_meta WHERE name = 'types' LOCK IN SHARE MODE
@@ -57,8 +57,8 @@ SELECT 1 FROM (SELECT 1 FROM {ns}.meta WHERE name = 'types' FOR UPDATE SKIP LOCK
 -- mysql:
 SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE {skip}
 
--- Locks the anchors, without waiting for anyone. The name of one that is not there is locked by a key that only who may read the tables
--- can know. The third column: 0 it is there and locked, 1 it is not there and nobody else is
+-- Locks the anchors, without waiting for anyone. Of one that is not there the name is locked, as an advisory lock. Its key is made with a
+-- secret: a role that may not read the tables can't compute it. The third column: 0 it is there and locked, 1 it is not there and nobody else is
 -- making it, 2 someone else has it; the last but one: nobody is changing policies; the last: where PostgreSQL keeps it. MySQL answers only those it could lock; anchors_there
 -- tells which there are.
 -- name: anchors

@@ -52,8 +52,8 @@ DELIMITER //
 -- ---- what the procedures below share; they run with the rights of who calls them ----
 
 -- The time now. NOW and UTC_TIMESTAMP obey the variable `timestamp`, which every account may set, and in a trigger tell when the statement
--- began. SYSDATE does neither, but it is in the zone of the session, which is put back (on MySQL the marked statements run, on MariaDB
--- the words SET STATEMENT).
+-- began. SYSDATE does neither, but it is in the zone of the session. So that is set for the one statement: on MariaDB by SET STATEMENT, on MySQL by
+-- the statements marked 80001, which put it back as well.
 CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_clock(OUT now_us BIGINT)
     NO SQL SQL SECURITY INVOKER COMMENT 'holdfast {digest}'
 BEGIN

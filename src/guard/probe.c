@@ -395,7 +395,7 @@ static hf_status probe_judge(probe *p, hf_error *err)
     if (p->it != NULL && (p->it->check == GUARD_STEP ? p->it->triggers == 0
                                                      : p->it->triggers < p->it->triggers_wanted))
         probe_note(p, "triggers", "triggers of the guard are missing or disabled", PROBE_THROUGH,
-                   "'holdfast guard add' creates them again, or says why it can't");
+                   "run 'holdfast guard add' again: it creates them, or says what is in the way");
     if (p->it != NULL &&
         (strcmp(p->it->mode, "fail") != 0 || p->it->suppressed_us > hf_seam.wall_us()))
         probe_note(p, "mode", "the guard does not refuse in this mode", PROBE_THROUGH,
