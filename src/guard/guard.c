@@ -400,6 +400,23 @@ static hf_status remove_check(guard_db *db, const guard *it, hf_error *err)
     return status;
 }
 
+/* The guard of a table that was dropped is only a row. `status` is returned if there is none. */
+static hf_status remove_dropped(guard_db *db, const char *name, hf_status status, hf_error *err)
+{
+    guard it;
+    bool found = false;
+    hf_stmt *stmt = NULL;
+    if (guard_find(db, name, &it, &found, NULL) != HF_OK || !found)
+        return status;
+    status = guard_statement(db, GUARD_CATALOG_FORGET, &stmt, err);
+    if (status == HF_OK) {
+        hf_stmt_text(stmt, 1, hf_slice_of(name));
+        status = hf_stmt_run(stmt, err);
+    }
+    hf_stmt_free(stmt);
+    return status;
+}
+
 hf_status guard_remove(const char *url, const char *name, hf_buffer *print, hf_error *err)
 {
     guard_db db;
@@ -412,11 +429,14 @@ hf_status guard_remove(const char *url, const char *name, hf_buffer *print, hf_e
         status = change_begin(&db, err);
     if (status == HF_OK) {
         status = find_named(&db, name, &arena, &it, &table, err);
+        bool gone = status == HF_NOT_FOUND;
         if (status == HF_OK)
             status = remove_check(&db, &it, err);
         if (status == HF_OK)
             status = guard_write_remove(&db, &it, &table, &sql, err);
-        if (status == HF_OK && print != NULL)
+        if (gone)
+            status = remove_dropped(&db, name, status, err);
+        else if (status == HF_OK && print != NULL)
             print_frame(&db, print, &sql);
         else if (status == HF_OK)
             status = guard_run(&db, sql.text, err);
@@ -534,13 +554,35 @@ hf_status guard_report(const char *url, const char *name, guard_bypass **out, si
     return status;
 }
 
+/* One that no longer fits keeps none of the others from it. */
 hf_status guard_renew(const char *url, hf_error *err)
 {
     guard *all = NULL;
     size_t count = 0;
+    hf_buffer names = {0};
+    hf_error first = {0};
+    hf_status failed = HF_OK;
     hf_status status = hf_db_is_url(url) ? guard_list(url, &all, &count, err) : HF_OK;
-    for (size_t i = 0; status == HF_OK && i < count; i++)
-        status = guard_add(url, &all[i], all[i].check == GUARD_STEP, NULL, err);
+    for (size_t i = 0; status == HF_OK && !first.away && i < count; i++) {
+        hf_error one = {0};
+        hf_status added = guard_add(url, &all[i], all[i].check == GUARD_STEP, NULL, &one);
+        if (added == HF_OK)
+            continue;
+        hf_buffer_print(&names, "%s%s", names.size == 0 ? "" : ", ", all[i].table);
+        if (failed == HF_OK) {
+            failed = added;
+            first = one;
+        }
+    }
+    if (failed != HF_OK) {
+        status = hf_fail(err, failed,
+                         "Not made anew: the guards of %s. %s Mend that, or take the guard away "
+                         "('holdfast guard remove'); then install again.",
+                         names.text == NULL ? "" : names.text, first.message);
+        if (err != NULL)
+            err->away = first.away;
+    }
+    hf_buffer_done(&names);
     hf_free(all);
     return status;
 }

@@ -44,7 +44,8 @@ typedef struct guard {
  * sentence with the remedy, and nothing was changed. */
 hf_status guard_add(const char *url, guard *asked, bool step, hf_buffer *print, hf_error *err);
 
-/* Takes the triggers and the column away; with `print` only writes the SQL. */
+/* Takes the triggers and the column away, or forgets the guard of a table that was dropped; with
+ * `print` only writes the SQL. */
 hf_status guard_remove(const char *url, const char *table, hf_buffer *print, hf_error *err);
 
 /* Switches the mode. One row of the table `guard` is written: there is no moment in between. */
@@ -66,7 +67,8 @@ hf_status guard_report(const char *url, const char *table, guard_bypass **out, s
                        hf_error *err);
 
 /* Makes the triggers of every guard anew: after an upgrade. Does nothing where there are none, or
- * no SQL database. */
+ * no SQL database. One that fails keeps none of the others from it; the error names all that
+ * failed. */
 hf_status guard_renew(const char *url, hf_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Guards from the stock clients: what is refused, what passes, modes, and what can't be guarded (P10). docs/guards.md."""
+import hashlib
 import os
 import subprocess
 
@@ -352,6 +353,46 @@ def replaces(db):
     db.drop(T)
 
 
+def renewed(db):
+    """Install makes all guards anew that it can, and names the others."""
+    ours = [f"{letter}_{OWN}" for letter in "abcd"]
+    a, b, c, d = ours
+    if db.kind == "sqlite":
+        db.sql(subprocess.run([HOLDFAST, "install", db.url, "--print"], capture_output=True, text=True).stdout)
+    else:
+        db.run("install", db.url)
+    for table in ours:
+        db.sql(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, version INTEGER); INSERT INTO {table} VALUES (1, 1);")
+        db.guard("add", table, "--type", "line", "--version", "version")
+        db.guard("mode", table, "log")
+    db.drop(a, c)
+    told = db.sql(f"CREATE TABLE {a} (id INTEGER, version INTEGER);")
+    name = "{}"
+    if db.kind == "postgres":
+        name = "public.{}"
+        told += db.sql(f'DROP TRIGGER "0_holdfast_update" ON {b}; DROP TRIGGER "0_holdfast_update" ON {d};')
+    else:
+        trigger = "{ns}_g_{hash}_update" if db.mysql else "{ns}_guard {table} update"
+        for table in (b, d):
+            trigger_name = trigger.format(ns=OWN, hash=hashlib.sha256(table.encode()).hexdigest()[:12], table=table)
+            told += db.sql(f"DROP TRIGGER {'`' if db.mysql else chr(34)}{trigger_name}{'`' if db.mysql else chr(34)};")
+    assert told == "", told
+    db.run("install", db.url)
+    wanted = f"the guards of {name.format(a)}, {name.format(c)}. "
+    check(f"{db.kind}: install names the guards that no longer fit", db.code != 0 and wanted in db.out and "guard remove" in db.out, db.out)
+    shown = {one["table"]: one for one in db.json("guard", "show", db.url)["guards"]}
+    check(f"{db.kind}: ... and makes the others anew", all(shown[name.format(table)]["in_place"] for table in (b, d)), shown)
+    for table in (a, c):
+        db.guard("remove", name.format(table))
+        check(f"{db.kind}: ... and such a guard can be taken away", db.code == 0, db.out)
+    db.run("install", db.url)
+    check(f"{db.kind}: ... after which nothing fails", db.code == 0, db.out)
+    for table in (b, d):
+        db.guard("remove", table)
+    db.run("uninstall", db.url, "--force")
+    db.drop(*ours)
+
+
 for database in databases():
     versions(database)
     modes(database)
@@ -360,4 +401,5 @@ for database in databases():
     refusals(database)
     names(database)
     replaces(database)
+    renewed(database)
 finish()
