@@ -41,6 +41,7 @@ typedef struct service {
     feed *feed;
     struct stream *streams;      /* that are open, of route_events.c */
     size_t streams_looks;        /* for their sessions, under way */
+    size_t streams_names;        /* bytes of the names that they follow */
     struct event *streams_timer; /* looks whether their tokens and sessions still count */
     metrics *metrics;
     live_counts *live_counts;

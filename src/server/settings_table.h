@@ -78,6 +78,8 @@
       "event streams of one token and of the sessions it opened at a time; 0: no limit") \
     X(NUMBER, streams_session, "streams-session", "N", "8", 0, 1000000, \
       "event streams of one session at a time; 0: no limit") \
+    X(SIZE, names_token, "names-token", "SIZE", "128M", 0, 65536 * SETTINGS_MIB, \
+      "names of records, in bytes, that the event streams of one token and of its sessions follow together; all streams four times as much; 0: no limit") \
     X(NUMBER, locks_session, "locks-session", "N", "10000", 0, 10000000, \
       "locks that one session may hold at a time; 0: no limit") \
     X(NUMBER, sessions_token, "sessions-token", "N", "100000", 0, 10000000, \

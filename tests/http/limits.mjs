@@ -200,4 +200,31 @@ check(mixed.status === 504 && mixed.json.code === "unsure" && mixed.json.message
   "of a batch that has changed something it is unsure", `${mixed.status} ${mixed.text.slice(0, 300)}`);
 check((await lookUp(["claim/1"])).json.resources[0].holders.length === 1, "and it is done");
 check((await large.stop()).code === 0, "it stops cleanly");
+
+// ---- what streams follow, together ----
+
+const followed = await Server.start(["--names-token", "64K", "--streams-session", "0"]);
+const made = async () => (await followed.ask("POST", "/v1/tokens", { token: followed.token, body: { name: "watcher", roles: "use observe" } })).json.token;
+const names = (count) => Array.from({ length: count }, (_, i) => `policy/${i}-${"x".repeat(240)}`);
+const follow = async (headers, count = 150) => {
+  const stop = new AbortController();
+  const response = await fetch(`${followed.url}/v1/events`, { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify({ resources: names(count) }), signal: stop.signal });
+  return { status: response.status, stop, json: response.status === 200 ? undefined : await response.json() };
+};
+const bearers = [];
+for (let i = 0; i < 6; i++) bearers.push(await made());
+const byToken = (i) => ({ Authorization: `Bearer ${bearers[i]}` });
+const opener = (await followed.ask("POST", "/v1/sessions", { token: bearers[0], body: { user: "fay" } })).json;
+const bySession = { "Holdfast-Session": `${opener.id}.${opener.key}` };
+const mine = [await follow(byToken(0)), await follow(bySession)];
+check(mine[0].status === 200 && mine[1].status === 429 && mine[1].json.code === "too_many" && /65536 bytes .*names-token/.test(mine[1].json.message), "what the streams of a token and its sessions follow is bounded together", mine[1].json);
+check((await follow(bySession, 20)).status === 200, "a few more fit");
+const others = [];
+for (let i = 1; i < 6; i++) for (let j = 0; j < 2; j++) others.push(await follow(byToken(i), 110));
+check(others.map(({ status }) => status).join(" ") === "200 200 200 200 200 200 200 429 429 429" && /All streams/.test(others[7].json.message), "so is what all follow", others.map(({ status }) => status));
+for (const one of [...mine, ...others]) one.stop.abort();
+let free;
+check(await until(async () => (free = await follow(byToken(5))).status === 200), "streams that end make room", free?.json);
+free.stop.abort();
+check((await followed.stop()).code === 0, "it stops cleanly");
 finish();

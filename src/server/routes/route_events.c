@@ -28,6 +28,11 @@ enum {
     STREAM_LOOK_AGAIN_US = 1000000, /* when the store did not answer */
 };
 
+enum {
+    NAME_COST = 18,   /* of a name that is followed, beside its text: see feed_names */
+    NAMES_TOKENS = 4, /* all streams may follow as much as those of so many tokens */
+};
+
 typedef struct stream stream;
 
 /* A look at a stream's session. */
@@ -49,6 +54,7 @@ struct stream {
     char token[HF_TOKEN_ID_SIZE]; /* that was presented, or that opened the session */
     hf_credentials session;       /* id "": it is not a session's */
     hf_credentials cookie;        /* id "": no page's cookie has opened it */
+    size_t names_size;            /* of the records that it follows, in memory */
     bool proved;                  /* by a ticket: the key is not known */
     caller_proof proof;
     int64_t look_us;   /* when the session is looked up again */
@@ -196,6 +202,7 @@ static void stream_free(stream *s)
         s->look->of = NULL;
     hf_credentials_clear(&s->session);
     hf_credentials_clear(&s->cookie);
+    s->service->streams_names -= s->names_size;
     hf_secret_wipe(&s->proof, sizeof s->proof);
     hf_free(s);
 }
@@ -389,6 +396,40 @@ static hf_status stream_check_ticket(const request *req, hf_error *err)
                : hf_fail(err, HF_EXPIRED, "The ticket has expired; ask for a new one.");
 }
 
+static size_t events_names_size(const events_wanted *wanted)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < wanted->count; i++)
+        size += strlen(wanted->resources[i].type) + strlen(wanted->resources[i].id) + NAME_COST;
+    return size;
+}
+
+/* What streams follow stays in memory as long as they live, so it is bounded together. */
+static hf_status stream_check_names(const request *req, size_t size, hf_error *err)
+{
+    const service *all = req->service;
+    const events_wanted *wanted = req->own;
+    const char *token =
+        wanted->by_session ? request_session(req)->token->id : req->who.token->id;
+    size_t most = (size_t)all->settings->names_token, own = size;
+    if (most == 0 || all->streams_names + size <= most)
+        return HF_OK;
+    for (const stream *s = all->streams; s != NULL; s = s->next)
+        own += strcmp(s->token, token) == 0 ? s->names_size : 0;
+    if (own > most)
+        return hf_fail(err, HF_TOO_MANY,
+                       "The streams of this token and of its sessions would follow more names of "
+                       "records than the %zu bytes that they may together (names-token): close "
+                       "some, or follow fewer records.",
+                       most);
+    if (all->streams_names + size > NAMES_TOKENS * most)
+        return hf_fail(err, HF_TOO_MANY,
+                       "All streams together follow as many names of records as they may on this "
+                       "server (%d times names-token); try again later.",
+                       NAMES_TOKENS);
+    return HF_OK;
+}
+
 void events_reply(request *req)
 {
     hf_error err = {0};
@@ -411,11 +452,19 @@ void events_reply(request *req)
         reply_send(req, 200, "text/event-stream", HF_NOTHING);
         return;
     }
+    size_t names_size = events_names_size(wanted);
+    status = stream_check_names(req, names_size, &err);
+    if (status != HF_OK) {
+        reply_problem(req, 0, status, &err);
+        return;
+    }
     stream *s = stream_new(req);
     if (s == NULL) {
         reply_json(req, 500, NULL);
         return;
     }
+    s->names_size = names_size;
+    req->service->streams_names += names_size;
     request_release(req);
     feed_sink sink = {sink_write, sink_waiting, sink_end, s};
     status =
