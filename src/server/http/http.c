@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ACCEPTS = 64, PAUSE_US = 200000 };
+enum { ACCEPTS = 64, PAUSE_US = 200000, SHARES = 8 };
 
 /* ---- accepting ---- */
 
@@ -276,6 +276,17 @@ static hf_status http_check_settings(const http_settings *s, hf_error *err)
     return HF_OK;
 }
 
+/* Room is doubled as a body comes, so the largest one may take nearly twice its size. It must fit
+ * into the share, or its client is told 429 however often it tries. */
+static size_t http_share(const http_settings *s)
+{
+    size_t share = s->reading_max / SHARES;
+    size_t largest = s->limits->body_max < s->reading_max
+                         ? bytes_room(&(bytes){0}, s->limits->head_max + s->limits->body_max)
+                         : s->reading_max;
+    return share > largest ? share : largest;
+}
+
 hf_status http_new(const http_settings *settings, http **out, hf_error *err)
 {
     hf_status status = http_check_settings(settings, err);
@@ -288,6 +299,7 @@ hf_status http_new(const http_settings *settings, http **out, hf_error *err)
     if (h->settings.reading_max == 0)
         h->settings.reading_max = HTTP_READING_MAX;
     h->small = bytes_room(&(bytes){0}, settings->limits->head_max);
+    h->share = http_share(&h->settings);
     if (!sources_init(h))
         status = hf_fail(err, HF_INTERNAL, "Reading random bytes failed.");
     if (status == HF_OK)

@@ -139,8 +139,8 @@ typedef struct http_settings {
      * 0: no limit. */
     size_t connections_address;
     /* Memory for bodies of all requests together; more are answered 503; 0: HTTP_READING_MAX. One
-     * client may have an eighth of it, a trusted proxy any of it; then 429. Heads don't count, nor
-     * do bodies that are as small. */
+     * client may have an eighth of it, or one body of the largest size; then 429. A trusted proxy
+     * may have all of it. Heads don't count, nor do bodies that are as small. */
     size_t reading_max;
     /* How large the body may be of a request of which only the head is there. More is answered 413.
      * NULL: as `limits` say. */

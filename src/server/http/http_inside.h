@@ -184,6 +184,7 @@ struct http {
     size_t spare_count;
     size_t reading; /* memory for bodies */
     size_t small;   /* the room for a head: with so much, a body does not count */
+    size_t share;   /* how much of `reading` one client may have */
     hf_hash sources;
     uint64_t seed;
     http_source *turns, *turns_last; /* those whose connections wait for their turn */

@@ -276,7 +276,6 @@ enum {
     ARENA_LEAST = 2048, /* streams keep theirs */
     ARENA_MOST = 16384, /* of a spare request */
     TEXT_MOST = 4 * ROOM_MIN,
-    SHARES = 8, /* one client may have one of them for its bodies */
 };
 
 /* http_request.c */
@@ -305,8 +304,7 @@ static int held_charge(http_held *r, size_t room)
     size_t more = room > r->charged ? room - r->charged : 0;
     if (more > 0 && h->reading + more > h->settings.reading_max)
         return 503;
-    if (more > 0 && r->source != NULL &&
-        r->source->reading + more > h->settings.reading_max / SHARES)
+    if (more > 0 && r->source != NULL && r->source->reading + more > h->share)
         return 429;
     h->reading += room - r->charged;
     if (r->source != NULL)

@@ -244,6 +244,17 @@ static void too_many_connections_are_told_so(void **state)
 
 enum { BODY = 80000, BODY_ROOM = 1088 << 7 };
 
+static framing_limits limits;
+
+/* So much for all bodies; the largest one takes the room of `BODY`. */
+static void allow_bodies(size_t reading_max)
+{
+    limits = framing_usual;
+    limits.body_max = BODY + 1;
+    s.settings.limits = &limits;
+    s.settings.reading_max = reading_max;
+}
+
 /* A body that is not whole; its memory counts. */
 static client half_a_body(const char *from, const char *headers)
 {
@@ -286,7 +297,7 @@ static void bodies_are_within_a_limit_and_a_share_of_each_address(void **state)
 {
     (void)state;
     enum { ADDRESSES = 8 };
-    s.settings.reading_max = (size_t)ADDRESSES * BODY_ROOM + 1000;
+    allow_bodies((size_t)ADDRESSES * BODY_ROOM + 1000);
     scene_start(&s);
     client all[ADDRESSES];
     for (int i = 0; i < ADDRESSES; i++) {
@@ -319,6 +330,25 @@ static void bodies_are_within_a_limit_and_a_share_of_each_address(void **state)
         hang_up(&all[i]);
 }
 
+/* However small an eighth of all is: otherwise body-max would promise what nobody gets. */
+static void one_body_of_the_largest_size_is_taken_from_each_address(void **state)
+{
+    (void)state;
+    allow_bodies((size_t)2 * BODY_ROOM);
+    scene_start(&s);
+    client one = half_a_body("127.0.1.1", "");
+    for (int turn = 0; turn < 20; turn++)
+        scene_turn(&s);
+    client same = half_a_body("127.0.1.1", "");
+    expect_answer(&same, 429, NULL);
+    client other = half_a_body("127.0.1.2", "");
+    say(&one, "x");
+    say(&other, "x");
+    expect_answer(&one, 200, NULL);
+    expect_answer(&other, 200, NULL);
+    hang_up(&one), hang_up(&same), hang_up(&other);
+}
+
 /* Behind a trusted proxy the share is the client's; the proxy has none. Anybody else may write such
  * a header. */
 static void the_share_behind_a_proxy_is_the_clients(void **state)
@@ -326,7 +356,7 @@ static void the_share_behind_a_proxy_is_the_clients(void **state)
     (void)state;
     enum { CLIENTS = 6 };
     static const char *const trusted[] = {"127.0.0.9", NULL};
-    s.settings.reading_max = (size_t)8 * BODY_ROOM + 1000;
+    allow_bodies((size_t)8 * BODY_ROOM + 1000);
     s.settings.proxies = trusted;
     scene_start(&s);
     client all[CLIENTS + 1];
@@ -579,6 +609,7 @@ int main(void)
         TEST(timeouts_must_be_positive),
         TEST(too_many_connections_are_told_so),
         TEST(bodies_are_within_a_limit_and_a_share_of_each_address),
+        TEST(one_body_of_the_largest_size_is_taken_from_each_address),
         TEST(the_share_behind_a_proxy_is_the_clients),
         TEST(whom_is_not_known_may_send_little),
         TEST(one_address_may_not_have_all_connections),
