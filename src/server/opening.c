@@ -104,9 +104,9 @@ static void opening_handle(void *context, http_request *from)
 static hf_status opening_listen(opening *it, hf_error *err)
 {
     const settings *s = it->settings.settings;
-    http_settings wanted = service_http_settings(s, it->settings.base, &it->framing);
+    http_settings wanted = service_http_settings(
+        s, it->settings.base, it->settings.connections_max, &it->framing);
     wanted.handle = opening_handle;
-    wanted.connections_max = it->settings.connections_max;
     hf_status status = http_new(&wanted, &it->http, err);
     for (size_t i = 0; i < it->settings.listening->count && status == HF_OK; i++) {
         const listener *l = &it->settings.listening->all[i];

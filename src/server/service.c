@@ -137,8 +137,9 @@ static hf_status service_listen_all(service *s, listeners *from, hf_error *err)
 }
 
 http_settings service_http_settings(const settings *set, struct event_base *base,
-                                    framing_limits *limits)
+                                    size_t connections_max, framing_limits *limits)
 {
+    size_t own = (size_t)set->connections_address, half = (connections_max + 1) / 2;
     *limits = framing_usual;
     limits->body_max = (uint64_t)set->body_max;
     return (http_settings){
@@ -146,7 +147,8 @@ http_settings service_http_settings(const settings *set, struct event_base *base
         .limits = limits,
         .problem = service_problem,
         .body_max = service_body_max,
-        .connections_address = (size_t)set->connections_address,
+        .connections_max = connections_max,
+        .connections_address = own < half ? own : half,
         .head_timeout_us = set->head_timeout_us,
         .body_timeout_us = set->body_timeout_us,
         .idle_timeout_us = set->idle_timeout_us,
@@ -157,11 +159,11 @@ http_settings service_http_settings(const settings *set, struct event_base *base
 
 static hf_status service_new_http(service *s, hf_error *err)
 {
-    http_settings wanted = service_http_settings(s->settings, s->base, &s->framing);
+    http_settings wanted =
+        service_http_settings(s->settings, s->base, s->connections_max, &s->framing);
     wanted.handle = request_begin;
     wanted.count = service_count_incident;
     wanted.context = s;
-    wanted.connections_max = s->connections_max;
     return http_new(&wanted, &s->http, err);
 }
 

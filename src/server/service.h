@@ -89,9 +89,10 @@ void service_replied(request *req, int status);
 /* Counts a refusal, if the code is 401, 403 or 429. */
 void service_refused(service *s, int code);
 
-/* How HTTP is spoken: timeouts, errors and most limits; without what handles requests. */
+/* How HTTP is spoken: timeouts, errors and limits; without what handles requests. One address gets
+ * at most half of connections_max, which files may have lowered. */
 http_settings service_http_settings(const settings *set, struct event_base *base,
-                                    framing_limits *limits);
+                                    size_t connections_max, framing_limits *limits);
 /* An error of the HTTP layer as problem details. */
 const char *service_problem(void *context, int code, const char *sentence, hf_buffer *body);
 

@@ -45,9 +45,9 @@
     X(NUMBER, connections_max, "connections-max", "N", "16000", 1, 1000000, \
       "connections at a time; one that has been idle for 5 seconds gives way to a new one, else that is turned away; fewer when the system allows fewer open files") \
     X(NUMBER, connections_address, "connections-address", "N", "8000", 0, 1000000, \
-      "connections of one address at a time (IPv6: of a /64), but of trusted proxies and by Unix sockets as many as there may be; 0: no limit") \
+      "connections of one address at a time (IPv6: of a /64), at most half of connections-max; no limit for trusted proxies and Unix sockets; 0: no limit") \
     X(SIZE, body_max, "body-max", "SIZE", "1M", SETTINGS_KIB, 64 * SETTINGS_MIB, \
-      "the largest body of a request") \
+      "the largest body of a request; without a token or session in its head 256 KiB at most") \
     X(DURATION, head_timeout_us, "head-timeout", "DURATION", "10s", 100 * SETTINGS_MS, 3600 * SETTINGS_S, \
       "how long the head of a request may take to come") \
     X(DURATION, body_timeout_us, "body-timeout", "DURATION", "30s", 100 * SETTINGS_MS, 3600 * SETTINGS_S, \

@@ -264,7 +264,7 @@ await survived(laden, filesBefore, 250);
 
 // ---- more than there may be ----
 
-const narrow = await Server.start(["--connections-max", "40"]);
+const narrow = await Server.start(["--connections-max", "40", "--connections-address", "0"]);
 await narrow.ask("GET", "/healthz");
 filesBefore = files(narrow);
 {
@@ -282,6 +282,17 @@ filesBefore = files(narrow);
   check(answer.status === 200, "when they have gone, others are answered", answer.text);
 }
 await survived(narrow, filesBefore, 200);
+const shared = await Server.start(["--connections-max", "40"]);
+{
+  const crowd = Array.from({ length: 60 }, () => Raw.open(shared).listen());
+  let ended = 0;
+  crowd.forEach((raw) => raw.closed.then(() => ended++));
+  check(await until(() => ended >= 40), "one address has at most half of connections-max, however large connections-address is", ended);
+  const other = await exchange(shared, request(shared, "GET", "/healthz", "Connection: close\r\n"), { localAddress: "127.0.0.2" });
+  check(other.statuses.join() === "200" && ended <= 42, "the other half is for others", [ended, other.text]);
+  crowd.forEach((raw) => raw.destroy());
+}
+check((await shared.stop()).code === 0, "it stops cleanly");
 
 // ---- TLS ----
 

@@ -429,7 +429,7 @@ static void http_request_refuse_memory(http_conn *c, int status)
 static void http_request_refuse_body(http_conn *c)
 {
     http_count(c->http, "refused_body");
-    conn_refuse(c, 413, "The request's body is too large for a caller without a token or session.");
+    conn_refuse(c, 413, "The request's body is too large without a token or session in its head.");
 }
 
 static bool http_request_begin_reading(http_conn *c)
