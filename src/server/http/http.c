@@ -161,7 +161,7 @@ enum {
     PARTING_US = 200000,
     /* ... and what has begun to come may take: a handshake, a head, a body */
     PARTING_PART_US = 1000000,
-    /* ... and an answer may take that waits for its client */
+    /* ... and a client may take nothing of its answer; while it takes some, it is waited for */
     PARTING_WRITE_US = 5000000,
     PARTING_LINGER_US = 500000,
 };
@@ -324,10 +324,9 @@ static void http_stop_listening(http *h)
 }
 
 /* A client that is told by an answer that the connection ends does not send another request on it.
- * One that has not heard of it may just have sent one: closing then would be a reset instead of an
- * answer. So who is idle is waited for, and so is who has connected and was not accepted yet, or
- * has not finished their handshake or their request: whoever connects has something to ask. But not
- * for long: a stranger could delay every stop. */
+ * Another client may just have sent one: closing then would be a reset instead of an answer. So
+ * the server waits for idle connections, for those that were not accepted yet, and for handshakes
+ * and requests that are under way. It does not wait long: a stranger could delay every stop. */
 void http_stop(http *h)
 {
     h->stopping = true;

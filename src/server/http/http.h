@@ -178,7 +178,8 @@ hf_status http_reload(http *h, hf_error *err);
 
 /* Stops listening; connections close after the answer to their request, and idle ones when none has
  * come for a moment. A handshake that is under way has a second; so have the rest of a head and of
- * a body, and then the client is told 503. An answer has five for its way. */
+ * a body, and then the client is told 503. A client that takes nothing of
+ * its answer for five seconds is cut off; one that goes on reading it is not. */
 void http_stop(http *h);
 size_t http_connections(const http *h);
 size_t http_requests(const http *h); /* handed out and not answered yet, streams too */

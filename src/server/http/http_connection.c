@@ -97,7 +97,7 @@ static void conn_flush(http_conn *c)
         return;
     if (after == 0)
         bytes_clear(&c->out, 0);
-    if (c->wait == WAIT_WRITE && (after == 0 || !c->http->stopping))
+    if (c->wait == WAIT_WRITE)
         wait_for(c, after > 0 ? WAIT_WRITE : WAIT_NOTHING);
     if (after == 0 && c->phase == STREAMING && c->held->request.drained != NULL)
         c->held->request.drained(&c->held->request);

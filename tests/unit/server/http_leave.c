@@ -3,11 +3,13 @@
  * answered; streams; the end of the server. With HF_TEST_LONG in the environment 10,000 of them,
  * else 1,000. */
 #include "unit/server/http_scene.h"
-
+#include <base/seams.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <support/test_store.h>
+#include <sys/socket.h>
 
 #define HOST "Host: a\r\n"
 #define PARK "POST /park HTTP/1.1\r\n" HOST "Content-Length: 6\r\n\r\nsecret"
@@ -372,6 +374,53 @@ static void a_stop_does_not_wait_for_parts_of_requests(void **state)
     scene_until(&s, http_connections(s.h) == 0);
 }
 
+static int64_t ahead_us;
+static int64_t (*clock_behind)(void);
+static int64_t clock_put_ahead(void)
+{
+    return clock_behind() + ahead_us;
+}
+
+/* Reads up to so much; less if the server closes. The clock is put ahead on the way, by more
+ * than a client may take nothing. */
+static size_t read_in_time(client *c, size_t most)
+{
+    static char piece[65536];
+    size_t had = 0;
+    for (ssize_t got = 1; had < most && (got > 0 || (got < 0 && errno == EAGAIN));) {
+        got = recv(c->fd, piece, sizeof piece, 0);
+        int error = errno;
+        if (got > 0 && (had / 3000000 < (had + (size_t)got) / 3000000) && had < 8000000)
+            ahead_us += 3000000;
+        had += got > 0 ? (size_t)got : 0;
+        scene_turn(&s);
+        errno = error;
+    }
+    return had;
+}
+
+/* However long that takes: stop-timeout bounds it. The half request brings the server to look
+ * at who is late. */
+static void a_stop_waits_for_who_goes_on_reading_a_large_answer(void **state)
+{
+    (void)state;
+    clock_behind = hf_seam.boot_us;
+    hf_seam.boot_us = clock_put_ahead;
+    client c = dial(&s), half = dial(&s);
+    int little = 65536; /* else the system takes all of it at once */
+    setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+    say(&half, "G");
+    say(&c, "GET /big?30000000 HTTP/1.1\r\n" HOST "\r\n");
+    scene_until(&s, s.handled == 1 && http_connections(s.h) == 2);
+    http_stop(s.h);
+    size_t first = read_in_time(&c, 18000000);
+    expect_true(ahead_us > 5000000);
+    expect_answer(&half, 503, NULL);
+    expect_true(first + read_in_time(&c, SIZE_MAX) > 30000000);
+    hf_seam.boot_us = clock_behind;
+    hang_up(&c), hang_up(&half);
+}
+
 static void a_freed_server_cuts_off_whoever_is_left(void **state)
 {
     (void)state;
@@ -407,6 +456,7 @@ int main(void)
         TEST(a_client_that_lets_too_much_wait_is_cut_off),
         TEST(a_stopped_server_answers_what_it_has_accepted),
         TEST(a_stop_does_not_wait_for_parts_of_requests),
+        TEST(a_stop_waits_for_who_goes_on_reading_a_large_answer),
         TEST(a_freed_server_cuts_off_whoever_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
