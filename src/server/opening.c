@@ -17,18 +17,21 @@
 
 enum {
     SAY_US = 60000000,
+    ANSWER_US = 1500000, /* so long requests may still come in part when the store is open */
     LEAVE_MS = 200 /* so long a try may still take when it is no longer wanted */
 };
 
 /* Between tries; and how long a try may take before the sockets answer. */
-static const struct timeval opening_again = {.tv_sec = 1}, opening_slow = {.tv_sec = 5};
+static const struct timeval opening_again = {.tv_sec = 1}, opening_slow = {.tv_sec = 5},
+                            opening_soon = {.tv_usec = 5000};
 
 struct opening {
     opening_settings settings;
     framing_limits framing;
     struct event *tried, *again;
     http *http; /* from the first failure on */
-    int64_t since_us, said_us;
+    int64_t since_us, said_us, leave_us;
+    bool reasoned; /* a reason that a try gave was said */
     hf_status status; /* of the start as a whole */
     hf_error *err;
     pthread_t thread;
@@ -100,7 +103,8 @@ static void opening_handle(void *context, http_request *from)
     hf_buffer_done(&body);
 }
 
-/* On copies of the sockets: the service gets the same ones, and nobody who connects is refused. */
+/* On copies of the sockets: the service gets the same ones, and nobody who connects is refused.
+ * Connections that were accepted here are answered here (opening_leave). */
 static hf_status opening_listen(opening *it, hf_error *err)
 {
     const settings *s = it->settings.settings;
@@ -120,14 +124,18 @@ static hf_status opening_listen(opening *it, hf_error *err)
     return status;
 }
 
+/* why NULL: a try takes long. The first reason is said at once. */
 static void opening_say(opening *it, const char *why)
 {
     int64_t now_us = hf_seam.boot_us();
-    if (it->said_us != 0 && now_us - it->said_us < SAY_US)
+    bool first = it->said_us == 0 || (why != NULL && !it->reasoned);
+    if (!first && now_us - it->said_us < SAY_US)
         return;
     it->said_us = now_us;
+    it->reasoned |= why != NULL;
     log_line(it->settings.log, LOG_LEVEL_WARNING,
-             "The store does not answer; the server waits for it.", LOG_TEXT("why", why),
+             "The store does not answer; the server waits for it.",
+             LOG_TEXT("why", why != NULL ? why : "No answer yet."),
              LOG_NUMBER("after_ms", (now_us - it->since_us) / 1000));
 }
 
@@ -144,13 +152,31 @@ static void opening_wait(opening *it, const char *why)
     opening_say(it, why);
 }
 
+/* The store is open. Connections that were accepted here may have a request on its way. */
+static void opening_leave(opening *it)
+{
+    int64_t now_us = hf_seam.boot_us();
+    if (it->leave_us == 0) {
+        it->leave_us = now_us + ANSWER_US;
+        http_stop(it->http);
+    }
+    if (http_connections(it->http) == 0 || now_us >= it->leave_us)
+        opening_fail(it, HF_OK);
+    else
+        event_add(it->again, &opening_soon);
+}
+
 /* Either the next try is due, or the one under way takes long. */
 static void opening_on_again(evutil_socket_t fd, short what, void *context)
 {
     opening *it = context;
     (void)fd, (void)what;
+    if (it->leave_us != 0) {
+        opening_leave(it);
+        return;
+    }
     if (it->running)
-        opening_wait(it, "No answer yet.");
+        opening_wait(it, NULL);
     else
         opening_try(it);
     event_add(it->again, &opening_again);
@@ -169,10 +195,13 @@ static void opening_on_tried(evutil_socket_t fd, short what, void *context)
     }
     if (it->now.status != HF_OK && it->err != NULL)
         *it->err = it->now.err;
-    else if (it->http != NULL)
-        log_line(it->settings.log, LOG_LEVEL_INFO, "The store answers now.",
-                 LOG_NUMBER("after_ms", (hf_seam.boot_us() - it->since_us) / 1000));
-    opening_fail(it, it->now.status);
+    if (it->now.status != HF_OK || it->http == NULL) {
+        opening_fail(it, it->now.status);
+        return;
+    }
+    log_line(it->settings.log, LOG_LEVEL_INFO, "The store answers now.",
+             LOG_NUMBER("after_ms", (hf_seam.boot_us() - it->since_us) / 1000));
+    opening_leave(it);
 }
 
 /* ---- all of it ---- */

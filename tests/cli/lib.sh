@@ -92,6 +92,38 @@ assert eval(f"({sys.argv[2]})"), d' "$scratch/out" "$3" 2>&1)
     if [[ $? == 0 && $code == "$2" && -z $err ]]; then passed "$1"; else failed "$1" "wanted $2 and $3: $told"; fi
 }
 
+# Servers
+
+# COMMAND...: until it succeeds, for half a minute at most
+await() {
+    local _
+    for _ in $(seq 600); do
+        "$@" && return
+        sleep 0.05
+    done
+    return 1
+}
+says() { grep -qE -- "$1" "$scratch/server"; }
+
+# ARGUMENT...: a server in the background; $server is its process, what it writes is in the file `server`. The script ends those
+# in `servers`.
+start() {
+    : >"$scratch/server"
+    "$HOLDFAST" serve "$@" >"$scratch/server.out" 2>>"$scratch/server" </dev/null &
+    server=$!
+    servers+=("$server")
+    await says 'Listening|Serving|port was taken' || failed "a server starts" "$(cat "$scratch/server")"
+}
+# [SIGNAL]: its exit code in $code, what it wrote in $out and $err
+stop() {
+    kill "-${1:-TERM}" "$server"
+    wait "$server"
+    code=$?
+    out=$(cat "$scratch/server.out")
+    err=$(cat "$scratch/server")
+}
+address() { sed -nE 's/.* address=([^ ]*).*/\1/p' "$scratch/server" | head -n 1; }
+
 # A field of the last answer, as a Python expression.
 field() { python3 -IS -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$scratch/out" "$1"; }
 

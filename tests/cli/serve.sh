@@ -6,35 +6,6 @@ export HOLDFAST_DATA=$scratch/data
 servers=()
 trap 'for pid in "${servers[@]}"; do kill -KILL "$pid" 2>/dev/null; done; rm -rf "$scratch"' EXIT
 
-# COMMAND...: until it succeeds, for half a minute at most
-await() {
-    local _
-    for _ in $(seq 600); do
-        "$@" && return
-        sleep 0.05
-    done
-    return 1
-}
-says() { grep -qE -- "$1" "$scratch/server"; }
-
-# ARGUMENT...: a server in the background; $server is its process, what it writes is in the file `server`
-start() {
-    : >"$scratch/server"
-    "$HOLDFAST" serve "$@" >"$scratch/server.out" 2>>"$scratch/server" </dev/null &
-    server=$!
-    servers+=("$server")
-    await says 'Listening|Serving|port was taken' || failed "a server starts" "$(cat "$scratch/server")"
-}
-# [SIGNAL]: its exit code in $code, what it wrote in $out and $err
-stop() {
-    kill "-${1:-TERM}" "$server"
-    wait "$server"
-    code=$?
-    out=$(cat "$scratch/server.out")
-    err=$(cat "$scratch/server")
-}
-address() { sed -nE 's/.* address=([^ ]*).*/\1/p' "$scratch/server" | head -n 1; }
-
 # Settings
 
 run serve --print-config

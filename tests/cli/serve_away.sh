@@ -6,32 +6,6 @@ unset HOLDFAST_STORE NOTIFY_SOCKET WATCHDOG_USEC LISTEN_FDS JOURNAL_STREAM
 servers=()
 trap '{ kill -KILL "${servers[@]}"; wait; } 2>/dev/null; rm -rf "$scratch"' EXIT
 
-# COMMAND...: until it succeeds, for half a minute at most
-await() {
-    local _
-    for _ in $(seq 600); do
-        "$@" && return
-        sleep 0.05
-    done
-    return 1
-}
-says() { grep -qE -- "$1" "$scratch/server"; }
-# ARGUMENT...: a server in the background; $server is its process, what it writes is in the file `server`
-start() {
-    : >"$scratch/server"
-    "$HOLDFAST" serve "$@" >/dev/null 2>>"$scratch/server" </dev/null &
-    server=$!
-    servers+=("$server")
-    await says 'Listening' || failed "a server starts" "$(<"$scratch/server")"
-}
-# Its exit code in $code, what it wrote in $err
-stop() {
-    kill -TERM "$server"
-    wait "$server"
-    code=$? out='' err=$(<"$scratch/server")
-}
-address() { sed -nE 's/.* address=([^ ]*).*/\1/p' "$scratch/server" | head -n 1; }
-
 status() { curl -s -m 5 -o /dev/null -w '%{http_code}' "http://$(address)$1"; }
 # SCHEME WORD: a store's server that only says this; its port in $port
 double() {
@@ -70,6 +44,11 @@ for word in 'postgres starting' 'postgres full' 'postgres silent' 'mysql full' '
     [[ $word = http* ]] && path=''
     waits "$word" "${word% *}://$user""127.0.0.1:$port/$path"
 done
+double http late
+HOLDFAST_TOKEN=none start --listen 127.0.0.1:0 --data "$scratch/away" --store "http://127.0.0.1:$port"
+check "a try that takes long is told" await says 'waits for it. why="No answer yet."'
+check "and its reason as soon as there is one" await says 'waits for it. why=.*503'
+stop
 for word in 'postgres password' 'mysql password' 'redis password' 'http strange'; do
     double $word
     user=u@
@@ -88,7 +67,14 @@ first=$server first_address=$(address)
 check "a server waits for the one behind it" await says 'waits for it'
 sleep 2.5
 check "which is said once a minute, not with each try" test "$(grep -c 'waits for it' "$scratch/server")" = 1
+exec {early}<>"/dev/tcp/${first_address%:*}/${first_address##*:}"
+printf 'GET /v1/types HTTP/1.1\r\nHost: ' >&"$early"
+sleep 0.2
 start --listen "$behind" --data "$scratch/other"
+await says 'The store answers now'
+(trap '' PIPE && printf 'localhost\r\n\r\n' >&"$early") 2>/dev/null
+check "who had begun to ask meanwhile is answered" grep -q '^HTTP/1.1 503' <&"$early"
+exec {early}>&-
 ready() { test "$(curl -s -o /dev/null -w '%{http_code}' "http://$first_address/readyz")" = 200; }
 check "and serves when that has come" await ready
 check "on the same address" test "$(curl -s -H "Authorization: Bearer $(<"$scratch/other/admin-token")" "http://$first_address/v1/types")" = '{"types":[]}'

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A double of a store's server that only says one thing: store_double.py SCHEME WORD writes its port, and answers until it is killed.
-WORD is what it says: starting, full, password, strange (something else than such a server), silent."""
+WORD is what it says: starting, full, password, strange (something else than such a server), silent, late (starting, after six seconds)."""
 import socket
 import struct
 import sys
 import threading
+import time
 
 scheme, word = sys.argv[1:]
 
@@ -44,7 +45,8 @@ def redis(conn):
 
 def http(conn):
     conn.recv(4096)
-    status = {"starting": b"503 Service Unavailable", "strange": b"404 Not Found"}[word]
+    time.sleep(6 if word == "late" else 0)
+    status = {"starting": b"503 Service Unavailable", "late": b"503 Service Unavailable", "strange": b"404 Not Found"}[word]
     conn.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
 
