@@ -29,16 +29,14 @@ static void report_add(const text_report *report, const char *text)
 {
     char odd[HF_ODD_SIZE];
     while (*text != '\0') {
-        size_t size = hf_text_odd(text, odd);
+        size_t size = hf_text_step(text);
         if (*text == '\n' || *text == '\t')
             hf_buffer_add(report->out, " ", 1);
-        else if (size > 0)
+        else if (hf_text_odd(text, odd) > 0)
             hf_buffer_text(report->out, odd);
         else
-            hf_buffer_add(report->out, text, 1);
-        text += size == 0 ? 1 : size;
-        for (; size == 0 && (*text & 0xc0) == 0x80; text++)
-            hf_buffer_add(report->out, text, 1);
+            hf_buffer_add(report->out, text, size);
+        text += size;
     }
 }
 

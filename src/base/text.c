@@ -117,15 +117,20 @@ size_t hf_text_odd(const char *text, char shown[HF_ODD_SIZE])
     return size == 0 ? 1 : size;
 }
 
+size_t hf_text_step(const char *text)
+{
+    uint32_t character;
+    size_t size = hf_utf8_decode(text, strnlen(text, 4), &character);
+    return size > 0 ? size : 1;
+}
+
 void hf_text_show(char *text, size_t size)
 {
     char shown[HF_ODD_SIZE];
     for (size_t at = 0; text[at] != '\0';) {
         size_t odd = hf_text_odd(text + at, shown);
         if (odd == 0) {
-            at++;
-            while ((text[at] & 0xc0) == 0x80)
-                at++;
+            at += hf_text_step(text + at);
             continue;
         }
         if (!text_replace(text, size, at, odd, shown))

@@ -52,6 +52,9 @@ bool hf_character_misleads(uint32_t character);
 enum { HF_ODD_SIZE = 8 };
 size_t hf_text_odd(const char *text, char shown[HF_ODD_SIZE]);
 
+/* How many bytes the first character of the text has, which is not empty; 1 if it is no UTF-8. */
+size_t hf_text_step(const char *text);
+
 /* Makes all of them visible in a text for people, which has room for `size` bytes. What has no room
  * any more is cut. Data is passed on as it is. */
 void hf_text_show(char *text, size_t size);

@@ -110,20 +110,18 @@ static void print_for_shell(const char *text)
         fputs(text, stdout);
         return;
     }
-    for (const char *at = text; *at != '\0'; at++)
-        escaped |= (*at & 0xc0) != 0x80 && hf_text_odd(at, odd) > 0;
+    for (const char *at = text; *at != '\0'; at += hf_text_step(at))
+        escaped |= hf_text_odd(at, odd) > 0;
     fputs(escaped ? "$'" : "'", stdout);
-    for (const char *at = text; *at != '\0'; at++) {
-        size_t size = (*at & 0xc0) == 0x80 ? 0 : hf_text_odd(at, odd);
-        if (size > 0) {
+    for (const char *at = text; *at != '\0'; at += hf_text_step(at)) {
+        if (hf_text_odd(at, odd) > 0)
             fputs(odd, stdout);
-            at += size - 1;
-        } else if (*at == '\'')
+        else if (*at == '\'')
             fputs(escaped ? "\\'" : "'\\''", stdout);
         else if (*at == '\\' && escaped)
             fputs("\\\\", stdout);
         else
-            putchar(*at);
+            fwrite(at, 1, hf_text_step(at), stdout);
     }
     putchar('\'');
 }

@@ -77,6 +77,7 @@ static void what_misleads_is_shown(void **state)
         {"\033[31m\r\n\t\x7f", 64, "\\u001b[31m\\u000d\\u000a\\u0009\\u007f"},
         {"\xc2\x9b" "1m\xc2\xa0", 64, "\\u009b1m\xc2\xa0"},
         {"\x9b" "1m\xff", 64, "?1m?"},
+        {"a\x9b" "1m\xc3\xa9\x9b\xe2\x82\xac\x80", 64, "a?1m\xc3\xa9?\xe2\x82\xac?"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64];
