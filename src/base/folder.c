@@ -24,5 +24,7 @@ int hf_folder_make(const char *path)
     }
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return errno == ENOENT && first != 0 ? first : errno;
-    return stat(path, &there) == 0 && S_ISDIR(there.st_mode) ? 0 : ENOTDIR;
+    if (stat(path, &there) != 0)
+        return errno;
+    return S_ISDIR(there.st_mode) ? 0 : EEXIST;
 }

@@ -66,7 +66,7 @@ static hf_status name_folder(cli_folder folder, char out[PATH_MAX], hf_error *er
 static hf_status make_folder(const char *path, hf_error *err)
 {
     int why = hf_folder_make(path);
-    if (why == ENOTDIR)
+    if (why == EEXIST)
         return hf_fail(err, HF_UNAVAILABLE, "%s is not a folder; move it away.", path);
     return why == 0 ? HF_OK
                     : hf_fail(err, HF_UNAVAILABLE, "The folder %s could not be created: %s.", path,

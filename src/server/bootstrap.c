@@ -24,7 +24,7 @@
 hf_status bootstrap_folder(const char *data, hf_error *err)
 {
     int why = hf_folder_make(data);
-    if (why == ENOTDIR)
+    if (why == EEXIST)
         return hf_fail(err, HF_UNAVAILABLE, "%s is in the way: it should be the data directory.",
                        data);
     return why == 0 ? HF_OK

@@ -232,7 +232,7 @@ static void a_data_directory_in_whose_place_a_file_is_is_told(void **state)
     expect_contains(desk.err.message, "is in the way");
     strncat(path, "/below", sizeof path - strlen(path) - 1);
     expect(HF_UNAVAILABLE, bootstrap_folder(path, &desk.err), desk.err);
-    expect_contains(desk.err.message, "could not be made");
+    expect_contains(desk.err.message, "could not be made: Not a directory");
 }
 
 /* ---- several at once ---- */
