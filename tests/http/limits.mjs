@@ -71,10 +71,13 @@ for (const [what, ask] of Object.entries(guesses)) {
     const [method, path, how] = ask(++guess);
     return addresses.ask(method, path, { ...how, headers: host() });
   };
+  const began = Date.now();
   const answers = await times(40, asked), before = await reads();
-  answers.push(...(await times(40, asked)), ...(await Promise.all(Array.from({ length: 40 }, asked))));
-  const grown = (await reads()) - before;
-  check(late(answers).length >= 90 && grown <= 10, `${what} from a network that asks too often are not looked up: ${grown} reads for 80`, statuses(answers));
+  answers.push(...(await times(40, asked)));
+  for (let round = 0; round < 2; round++) answers.push(...(await Promise.all(Array.from({ length: 40 }, asked))));
+  // One more may ask each second. Those that come at once when one may are all looked up, and owed: so that happens once.
+  const grown = (await reads()) - before, elapsed = Math.ceil((Date.now() - began) / 1000);
+  check(late(answers).length >= 95 - elapsed && grown <= 45 + elapsed, `${what} from a network that asks too often are not looked up: ${grown} reads for 120`, statuses(answers));
   check(late(answers).every((answer) => Number(answer.headers.get("retry-after")) >= 1), "it is told when to come back");
   const meanwhile = [await addresses.ask("GET", "/v1/types", { token: addresses.token, headers: host() }), await addresses.ask("POST", `/v1/sessions/${carol.id}/beat`, { session: carol, headers: host() })];
   check(meanwhile.every((answer) => answer.status === 200), "whom the server knows goes on from there", statuses(meanwhile));
