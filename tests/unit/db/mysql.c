@@ -210,6 +210,18 @@ static void nobody_can_be_sent_files(void **state)
     hf_db_close(db);
 }
 
+/* In MySQL 4031 is a connection that was idle too long, in MariaDB a trigger that is missing. */
+static void a_missing_trigger_of_mariadb_is_no_lost_connection(void **state)
+{
+    const own_server *at = *state;
+    hf_db *db = open_db(at);
+    hf_status status =
+        hf_db_run(db, "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 4031, MESSAGE_TEXT = 'x'", &err);
+    expect_status(at->mariadb ? HF_INTERNAL : HF_UNAVAILABLE, status, err.message);
+    expect_true(err.away == !at->mariadb);
+    hf_db_close(db);
+}
+
 /* ---- values ---- */
 
 static void table(hf_db *db)
@@ -614,6 +626,7 @@ int main(int argc, char **argv)
         OWN_TEST(what_is_denied_or_not_there_is_said_without_the_password),
         OWN_TEST(a_url_that_makes_no_sense_is_refused),
         OWN_TEST(nobody_can_be_sent_files),
+        OWN_TEST(a_missing_trigger_of_mariadb_is_no_lost_connection),
         OWN_TEST(every_kind_of_value_comes_back_as_it_was),
         OWN_TEST(null_and_empty_are_two_things),
         OWN_TEST(text_is_utf8_also_where_the_column_has_a_character_set),
