@@ -104,6 +104,15 @@ SELECT t.policy FROM {ns}_type t WHERE t.type = $1
 -- sqlite:
 SELECT t.policy FROM {ns}_type t WHERE t.type = ?1
 
+-- Is there what the shared functions of guards need, which earlier versions did not install. PostgreSQL.
+-- name: secret
+-- postgres:
+SELECT count(*) FROM {ns}.meta WHERE name = 'secret'
+-- mysql:
+SELECT 1
+-- sqlite:
+SELECT 1
+
 -- PostgreSQL: none of a table's triggers counts while a table that inherits from it has none; its rows are changed through this one.
 -- name: guards
 -- postgres:

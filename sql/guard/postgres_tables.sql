@@ -148,7 +148,7 @@ END
 $holdfast$;
 
 -- May this transaction read type/id? By one of the fences in the setting holdfast.fences, shared or exclusive, or because it has
--- inserted the record. In mode log a row a statement is written, where the transaction may write.
+-- inserted the record. Everybody may call it: only who may read the table is told who has the record. In mode log a row a statement is written, where the transaction may write.
 CREATE OR REPLACE FUNCTION {ns}.guard_read(the_table text, the_type text, the_id text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $holdfast$
 DECLARE
@@ -184,7 +184,10 @@ BEGIN
         RETURN true;
     END IF;
     RAISE EXCEPTION USING ERRCODE = '23H01',
-        MESSAGE = coalesce({ns}.say_holders(the_type, the_id, NULL, now_us),
+        MESSAGE = coalesce(
+            CASE WHEN it.type = the_type AND has_any_column_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user)::name,
+                                                                      to_regclass(it.quoted), 'SELECT')
+                 THEN {ns}.say_holders(the_type, the_id, NULL, now_us) END,
             format('%s is guarded; reading it needs a live lock on it.', the_type || '/' || the_id)),
         HINT = format('Acquire %s, then SET LOCAL holdfast.fences = ''FENCE'' and read it.', the_type || '/' || the_id),
         DETAIL = format('SELECT of %s by %s.', the_table, session_user);

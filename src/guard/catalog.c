@@ -311,6 +311,24 @@ hf_status guard_find(guard_db *db, const char *full, guard *out, bool *found, hf
     return status;
 }
 
+hf_status guard_installed(guard_db *db, hf_error *err)
+{
+    hf_stmt *stmt = NULL;
+    bool row = false;
+    if (!db->store)
+        return HF_OK;
+    hf_status status = guard_statement(db, GUARD_CATALOG_SECRET, &stmt, err);
+    if (status == HF_OK)
+        status = hf_stmt_step(stmt, &row, err);
+    if (status == HF_OK && (!row || hf_stmt_column_int(stmt, 0) == 0))
+        status = hf_fail(err, HF_INVALID,
+                         "An earlier version installed holdfast in %s; run 'holdfast install' "
+                         "there, which also makes its guards anew.",
+                         hf_db_path(db->db));
+    hf_stmt_free(stmt);
+    return status;
+}
+
 /* ---- what can't be guarded ---- */
 
 static bool column_is_whole(const guard_column *column)

@@ -346,7 +346,9 @@ static hf_status add_open(guard_db *db, guard *asked, bool step, hf_buffer *prin
     hf_status status = path == NULL ? hf_fail_memory(err) : change_begin(db, err);
     if (status == HF_OK) {
         path->steps[0] = *asked;
-        status = add_settle(db, path, step, &arena, err);
+        status = guard_installed(db, err);
+        if (status == HF_OK)
+            status = add_settle(db, path, step, &arena, err);
         if (status == HF_OK)
             status = add_compare(db, &path->steps[0], &path->tables[0], &there, err);
         if (status == HF_OK)

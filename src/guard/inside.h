@@ -25,6 +25,10 @@ void guard_close(guard_db *db);
 /* A statement of sql/guard/catalog.sql for this database, {ns} filled in. */
 hf_status guard_statement(guard_db *db, enum guard_catalog_id id, hf_stmt **out, hf_error *err);
 
+/* HF_INVALID: an earlier version installed what is there. Guards share functions; those of this one
+ * would break its triggers. */
+hf_status guard_installed(guard_db *db, hf_error *err);
+
 /* Runs SQL: on MySQL statement by statement, as lines of "//" divide it. */
 hf_status guard_run(guard_db *db, const char *sql, hf_error *err);
 

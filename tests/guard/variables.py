@@ -463,7 +463,9 @@ class Run:
                 flaws.append(f"the fence {round.fence} is {round.late:.0f} s from the time")
             if broken and not may_fail:
                 flaws.append(f"the connection broke: {broken}")
-            elif not may_fail and round.answers != self.baselines[user]:
+            elif may_fail:
+                flaws += self.unexplained(round.answers, user)
+            elif round.answers != self.baselines[user]:
                 flaws += [f"{got} instead of {wanted}" for got, wanted in zip(round.answers, self.baselines[user]) if got != wanted] or [
                     f"{len(round.answers)} answers"]
             if may_fail and round.answers != self.baselines[user]:
@@ -472,6 +474,12 @@ class Run:
                 self.wrong.append(f"{sql}: " + "; ".join(flaws[:3]))
         finally:
             self.keep(connection, user, db.kind == "postgres" and later)
+
+    def unexplained(self, answers, user):
+        """Answers that are other ones, and neither errors with a sentence nor, of what is blind, that no row was changed."""
+        wanted = dict(self.baselines[user])
+        return [f"{name}: {answer} instead of {wanted.get(name)}" for name, answer in answers
+                if answer != wanted.get(name) and not (isinstance(answer, tuple) and answer[1].strip()) and not (answer == 0 and name not in HONEST)]
 
     def keep(self, connection, user, warm):
         """For the next variable, as if nothing had been set; a connection to PostgreSQL is dear."""
