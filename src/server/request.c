@@ -181,33 +181,22 @@ static const char *const request_payers[] = {[RATE_LIMITS_TOKEN] = "token",
                                              [RATE_LIMITS_SESSION] = "session",
                                              [RATE_LIMITS_PEER] = "address"};
 
-static hf_status request_too_often(const request *req, rate_limits_kind kind, hf_error *err)
-{
-    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.",
-                   request_payers[kind], (double)req->wait_us / 1e6);
-}
-
 static hf_status request_charge(request *req, rate_limits_kind kind, const char *id, size_t count,
                                 hf_error *err)
 {
     if (rate_limits_take(req->service->limits, kind, id, count, hf_seam.boot_us(), &req->wait_us))
         return HF_OK;
-    return request_too_often(req, kind, err);
+    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.",
+                   request_payers[kind], (double)req->wait_us / 1e6);
 }
 
-/* A6. A secret or session that turns out to be unknown is paid for in request_throttle: a stranger
- * who asks from many connections at once may come to owe for what was under way. */
+/* A6. A single lookup is only lent: request_throttle gives it back when it found who asks. */
 static hf_status request_may_look(caller *who, size_t count, hf_error *err)
 {
     request *req = who->context;
-    rate_limits *limits = req->service->limits;
-    if (count == 0) {
-        req->looked = rate_limits_has(limits, RATE_LIMITS_PEER, req->http->network,
-                                      hf_seam.boot_us(), &req->wait_us);
-        return req->looked ? HF_OK : request_too_often(req, RATE_LIMITS_PEER, err);
-    }
     hf_status status = request_charge(req, RATE_LIMITS_PEER, req->http->network, count, err);
-    req->paid = status == HF_OK ? count : 0;
+    req->lent = status == HF_OK && count == 0;
+    req->paid = status != HF_OK ? 0 : req->lent ? 1 : count;
     return status;
 }
 
@@ -245,7 +234,7 @@ static stage_end request_authenticate(request *req)
 static size_t request_price(const request *req)
 {
     if (req->who.status != HF_OK)
-        return 1;
+        return req->paid > 0 ? 0 : 1;
     size_t most = (size_t)req->service->settings->burst_address;
     size_t ops = req->count < 1 ? 1 : req->count < most ? req->count : most;
     return ops > req->paid ? ops - req->paid : 0;
@@ -264,13 +253,11 @@ static stage_end request_throttle(request *req)
         status = request_charge(req, RATE_LIMITS_TOKEN, token->id, 1, &err);
     else if (session != NULL)
         status = request_charge(req, RATE_LIMITS_SESSION, session->id, 1, &err);
-    else if (request_price(req) > 0) {
+    else if (request_price(req) > 0)
         status =
             request_charge(req, RATE_LIMITS_PEER, req->http->network, request_price(req), &err);
-        if (status != HF_OK && req->looked)
-            rate_limits_owe(req->service->limits, RATE_LIMITS_PEER, req->http->network,
-                            hf_seam.boot_us());
-    }
+    if (req->lent && (token != NULL || session != NULL))
+        rate_limits_give(req->service->limits, RATE_LIMITS_PEER, req->http->network);
     return status == HF_OK ? STAGE_NEXT : request_fail(req, 0, status, &err);
 }
 

@@ -43,7 +43,7 @@ struct request {
     const char *entered[RATE_LIMITS_KINDS];
     bool cookie;        /* the token came as a cookie */
     size_t paid;        /* what the address has paid for lookups before authentication */
-    bool looked;        /* a lookup was allowed that nobody has paid for */
+    bool lent;          /* of that one, which it gets back if the caller is known */
     int64_t wait_us;    /* refused by a rate limit: try again after this long; 0: it was not */
     const char *origin; /* the foreign page that asks, if it is allowed; or NULL */
     void *own;          /* the route's */

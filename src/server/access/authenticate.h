@@ -13,9 +13,9 @@
  *       token live; a sign-in in use is beaten now and then.
  *   A5  Concurrent requests with the same token share one lookup.
  *   A6  Before a secret or session that is not in the cache is looked up for a caller without a
- *       valid token, `may_look` is asked: the address must have something left, and pays first for
- *       more than one session. A single one that is in the cache, however long, is looked up
- *       anew unasked. */
+ *       valid token, `may_look` is asked: the address pays first, and is paid back for a single one
+ *       that turns out good. A single one that is in the cache, however long, is looked up anew
+ *       unasked. */
 #ifndef HF_SERVER_AUTHENTICATE_H
 #define HF_SERVER_AUTHENTICATE_H
 

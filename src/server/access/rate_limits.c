@@ -131,24 +131,11 @@ bool rate_limits_take(rate_limits *all, rate_limits_kind kind, const char *id, s
     return true;
 }
 
-bool rate_limits_has(rate_limits *all, rate_limits_kind kind, const char *id, int64_t now_us,
-                     int64_t *retry_after_us)
+void rate_limits_give(rate_limits *all, rate_limits_kind kind, const char *id)
 {
-    const rate_limits_rule *rule = &all->rules[kind];
-    const bucket *it = rule->every_us <= 0 ? NULL : rate_limits_find(all, kind, id);
-    int64_t slack_us = it == NULL ? 0 : (int64_t)(rule->burst > 1 ? rule->burst - 1 : 0) *
-                                            rule->every_us;
-    bool has = it == NULL || it->full_us <= now_us + slack_us;
-    *retry_after_us = has ? 0 : it->full_us - now_us - slack_us;
-    return has;
-}
-
-void rate_limits_owe(rate_limits *all, rate_limits_kind kind, const char *id, int64_t now_us)
-{
-    const rate_limits_rule *rule = &all->rules[kind];
-    bucket *it = rule->every_us <= 0 ? NULL : rate_limits_bucket_of(all, kind, id);
-    if (it != NULL)
-        it->full_us = (it->full_us > now_us ? it->full_us : now_us) + rule->every_us;
+    bucket *it = all->rules[kind].every_us <= 0 ? NULL : rate_limits_find(all, kind, id);
+    if (it != NULL && it->full_us > INT64_MIN + all->rules[kind].every_us)
+        it->full_us -= all->rules[kind].every_us;
 }
 
 uint64_t rate_limits_refused(rate_limits *all, rate_limits_kind kind, const char *id)

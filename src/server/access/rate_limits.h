@@ -46,13 +46,8 @@ void rate_limits_free(rate_limits *all);
 bool rate_limits_take(rate_limits *all, rate_limits_kind kind, const char *id, size_t count,
                       int64_t now_us, int64_t *retry_after_us);
 
-/* Whether rate_limits_take would give one; nothing is taken. */
-bool rate_limits_has(rate_limits *all, rate_limits_kind kind, const char *id, int64_t now_us,
-                     int64_t *retry_after_us);
-
-/* Takes one, also from an empty bucket: it takes the longer to fill. For work that was done before
- * it was known who pays. */
-void rate_limits_owe(rate_limits *all, rate_limits_kind kind, const char *id, int64_t now_us);
+/* Gives back one that was taken. */
+void rate_limits_give(rate_limits *all, rate_limits_kind kind, const char *id);
 
 /* How often rate_limits_take refused the caller since the last call of this. */
 uint64_t rate_limits_refused(rate_limits *all, rate_limits_kind kind, const char *id);
