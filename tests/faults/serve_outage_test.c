@@ -299,7 +299,11 @@ static void an_outage_ends_though_strangers_hold_all_connections(void **state)
         struct sockaddr_in there = {.sin_family = AF_INET,
                                     .sin_port = htons((uint16_t)server_process_port(s.server)),
                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in from = {.sin_family = AF_INET,
+                                   /* of several addresses, none of them ours: each gets its part */
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (unsigned)i % 4)};
         strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        expect_int(bind(strangers[i], (struct sockaddr *)&from, sizeof from), 0);
         expect_int(connect(strangers[i], (struct sockaddr *)&there, sizeof there), 0);
     }
     begin_outage(&s);
