@@ -58,9 +58,9 @@ check "whoever waits gets it then" grep -qx got "$scratch/waited"
 hold nightly
 "$HOLDFAST" run nightly --wait forever -- echo got >"$scratch/waited" 2>&1 &
 waiter=$!
-for _ in $(seq 2000); do # until it looks for signals itself
+for _ in $(seq 2000); do # until it looks for signals itself; a shell that is still to become it blocks them too
     blocked=$(sed -n 's/^SigBlk:\s*//p' "/proc/$waiter/status")
-    ((16#${blocked:-0} & 1 << 14)) && break
+    [[ $(readlink "/proc/$waiter/exe") == */holdfast ]] && ((16#${blocked:-0} & 1 << 14)) && break
     sleep 0.02
 done
 kill -TERM "$waiter"
