@@ -38,9 +38,9 @@ _holdfast_options() {
         plan) echo '--script= --format= --out=' ;;
         audit) echo '--db= --idle= --format= --baseline= --fail-on= --out=' ;;
         serve)
-            echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
+            echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --hsts= --allow-origin= --host= --trust-proxy=
                 --connections-max= --connections-address= --body-max= --head-timeout= --body-timeout= --idle-timeout= --write-timeout= --log=
-                --log-level= --rate-token= --burst-token= --rate-session= --burst-session= --rate-address= --burst-address= --requests-token= --streams-token= --streams-session= --locks-session= --sessions-token=
+                --log-level= --rate-token= --burst-token= --rate-session= --burst-session= --rate-address= --burst-address= --requests-token= --streams-token= --streams-session= --names-token= --locks-session= --sessions-token=
                 --keep-events= --keep-forced= --sweep-interval= --writers= --readers= --stop-timeout= --metrics-public
                 --any-port --hints --print-token --print-config'
             ;;
