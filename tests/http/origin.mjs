@@ -136,6 +136,8 @@ check(planted.status === 401, "elsewhere a cookie without the prefix, which anyo
 for (const [sentence, old] of [["while logged in", carried], ["over a cookie that counts no more", { cookie: `__Host-holdfast=${"0".repeat(64)}` }]]) {
   const again = await raw(server, "POST", "/v1/login", { ...json, ...old }, JSON.stringify({ secret: server.token }));
   check(again.status === 204 && again.headers["set-cookie"]?.[0].startsWith("holdfast="), `a login ${sentence} goes as any`, again.text);
+  const both = [old.cookie, again.headers["set-cookie"][0].split(";")[0]].filter((one) => !one.includes("other=")).join("; ");
+  check((await raw(server, "GET", "/v1/login", { cookie: both })).status === 200, `and a cookie ${sentence} is not in its way`);
 }
 for (const type of [json, { "content-type": "text/plain" }, {}]) {
   const forged = await raw(server, "POST", "/v1/login", { ...type, ...carried, origin: "https://evil.example.com" }, JSON.stringify({ secret: server.token }));

@@ -76,6 +76,7 @@ check((await as(other, lasting)).status === 200, "a token that will expire signs
 check((await server.ask("DELETE", `/v1/tokens/${page.id}`, { token: admin })).status === 200 && (await ended(cookie)) < 2000 && (await ended(third)) < 2000, "with its token each sign-in is revoked");
 check((await as(server, cookie)).json.message.includes("was revoked"), "that is told");
 check((await ended(lasting)) < 5000, "with its token it expires");
+await ended(await signIn(short.token) ?? "0"); // a server may believe in a token for half a second more
 check((await signIn(short.token)) === undefined, "a dead token signs nobody in");
 
 // The last token that governs stays, whoever asks, also when two ask at once; who holds the store itself can always go on.

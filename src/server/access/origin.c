@@ -168,9 +168,12 @@ hf_status origin_token(request *req, const char **out, hf_error *err)
      * counts, and the cookie is ignored. */
     if (req->route->proved)
         return HF_OK;
-    hf_slice cookie = origin_cookie_value(http_header(req->http, "cookie"), ORIGIN_COOKIE);
-    if (cookie.size == 0 && origin_is_nearby(req))
-        cookie = origin_cookie_value(http_header(req->http, "cookie"), ORIGIN_PLAIN_COOKIE);
+    const char *cookies = http_header(req->http, "cookie");
+    hf_slice cookie = HF_NOTHING;
+    if (origin_is_nearby(req)) /* the other may be of another server of this machine */
+        cookie = origin_cookie_value(cookies, ORIGIN_PLAIN_COOKIE);
+    if (cookie.size == 0)
+        cookie = origin_cookie_value(cookies, ORIGIN_COOKIE);
     if (cookie.size == 0)
         return HF_OK;
     req->cookie = req->who.cookie = true;
