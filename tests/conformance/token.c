@@ -91,7 +91,7 @@ static void a_token_ends_when_the_stores_clock_says_so(fixture *w)
     expect_true(hf_token_lives(&got->tokens[0], got->now_us));
 }
 
-/* A server says keeps_admin itself, and over one another token governs: its own. */
+/* Over a server another token may govern: its own. */
 static void the_last_token_that_governs_can_be_kept(fixture *w)
 {
     hf_token_key first = key_of(w, 1), second = key_of(w, 2), narrow = key_of(w, 3);
@@ -112,6 +112,8 @@ static void the_last_token_that_governs_can_be_kept(fixture *w)
     done(w, TOKEN_REVOKE, .token = first.id, .keeps_admin = true);
     done(w, TOKEN_REVOKE, .token = first.id, .keeps_admin = true); /* it was before */
     refused(w, HF_DENIED, TOKEN_REVOKE, .token = second.id, .keeps_admin = true);
+    if (strncmp(w->url, "http", 4) == 0) /* a server says keeps_admin itself */
+        return;
     done(w, TOKEN_REVOKE, .token = second.id);
     expect_int(done(w, TOKEN_FIND, .token = second.id)->tokens[0].revoked_us, w->now_us);
 }
