@@ -41,7 +41,7 @@ test-long:              ## the same, with the long tests
 	@tools/run-tests --long
 
 # TESTS: which tests are run; "all", or parts of their names. Without it the quick ones.
-coverage:               ## how much of src the quick tests run, folder by folder; TESTS=all or TESTS="cli/ http/" for others
+coverage:               ## how much of the products the quick tests run, folder by folder; TESTS=all or TESTS="cli/ http/" for others
 	@tools/install-deps build test coverage
 	@tools/coverage $(TESTS)
 
@@ -71,9 +71,9 @@ uninstall:              ## remove what install installed; with the same PREFIX a
 
 format:                 ## clang-format all C in place
 	@tools/install-deps lint
-	@find src include tests bench examples -name '*.[ch]' | xargs -r clang-format -i
+	@find lib server cli advisor include tests bench examples -name '*.[ch]' | xargs -r clang-format -i
 
-lint: build             ## clang-tidy and cppcheck over src
+lint: build             ## clang-tidy and cppcheck
 	@tools/install-deps lint
 	@tools/lint $(BUILD)
 

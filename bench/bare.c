@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The store's settings (src/store/sqlite.c), to be the same on both sides. */
+/* The store's settings (lib/store/sqlite.c), to be the same on both sides. */
 #define SETTINGS                                                                                   \
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"         \
     "PRAGMA secure_delete = OFF; PRAGMA cache_size = -16384"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The store's settings (src/store/mysql.c), as far as they say how a statement is carried out. */
+/* The store's settings (lib/store/mysql.c), as far as they say how a statement is carried out. */
 #define SETTINGS                                                                                   \
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"                                      \
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The store's settings (src/store/postgres.c), as far as they say how a statement is carried out.
+/* The store's settings (lib/store/postgres.c), as far as they say how a statement is carried out.
  * */
 #define SETTINGS                                                                                   \
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"             \

@@ -30,7 +30,7 @@ CREATE INDEX {ns}__session_by_end ON {ns}_session (ended_us, expires_us);
 
 -- The anchor of a resource that was saved, or had a forced release with a request id within a day (version 0: never
 -- saved); written by every change of its locks and by every save. All others have none: their locks say it all.
--- ended_request: the last sixteen forced releases (src/lock/ends.h).
+-- ended_request: the last sixteen forced releases (lib/lock/ends.h).
 CREATE TABLE {ns}_resource (
     type TEXT NOT NULL,
     id TEXT NOT NULL,

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// How much may be held: locks by one session, live sessions by one token. Q1 to Q7 stand in src/server/access/quotas.h.
+// How much may be held: locks by one session, live sessions by one token. Q1 to Q7 stand in server/access/quotas.h.
 import { check, finish, Server, statuses, times } from "./server.mjs";
 import { metrics, until } from "./raw.mjs";
 

@@ -21,7 +21,7 @@ typedef struct test_store {
     bool keeps;           /* what was closed is found again by the same URL */
     bool own_file;        /* each test has a SQLite file of its own */
     bool served;          /* it is behind a server of this process */
-    bool drops_free;      /* a free resource leaves no row (src/lock/rows.h) */
+    bool drops_free;      /* a free resource leaves no row (lib/lock/rows.h) */
 } test_store;
 
 /* The places of this run; *count says how many. They live until the program ends. */

@@ -55,7 +55,7 @@ static char *http_docs_generated(void)
 static void the_document_says_what_the_table_says_in_http_docs(void **state)
 {
     (void)state;
-    expect_document("http.md", "src/server/routes/routes.c", http_docs_generated());
+    expect_document("http.md", "server/routes/routes.c", http_docs_generated());
 }
 
 int main(void)

@@ -513,7 +513,7 @@ static void without_memory_no_half_text_is_taken_for_a_whole_one(void **state)
 /* ---- the document ---- */
 
 #define BEGINS                                                                                     \
-    "<!-- made from src/server/metrics_text.c; HF_TEST_UPDATE=1 tools/run-tests --in build "       \
+    "<!-- made from server/metrics_text.c; HF_TEST_UPDATE=1 tools/run-tests --in build "       \
     "unit/metrics "                                                                                \
     "-->\n"
 #define ENDS "<!-- end of what is made -->\n"

@@ -25,7 +25,7 @@ static char *settings_docs_generated(void)
 static void the_document_says_what_the_table_says_in_settings_docs(void **state)
 {
     (void)state;
-    expect_document("serve.md", "src/server/settings_table.h", settings_docs_generated());
+    expect_document("serve.md", "server/settings_table.h", settings_docs_generated());
 }
 
 int main(void)

@@ -107,7 +107,7 @@ static char *docs_generated(void)
 static void the_document_says_what_the_tables_say(void **state)
 {
     (void)state;
-    expect_document("wire.md", "src/wire/fields.c", docs_generated());
+    expect_document("wire.md", "lib/wire/fields.c", docs_generated());
 }
 
 int main(void)

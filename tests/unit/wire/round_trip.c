@@ -171,7 +171,7 @@ static void every_kind_is_in_the_tables(void **state)
             request_id = request_id || (taken && strcmp(field->name, "request_id") == 0);
         }
         if (linked == hf_op_alone((hf_op_kind)kind) || request_id == hf_op_reads((hf_op_kind)kind))
-            fail_msg("the sets ALONE and READING of src/wire/fields.c are wrong about %s",
+            fail_msg("the sets ALONE and READING of lib/wire/fields.c are wrong about %s",
                      hf_op_kind_name((hf_op_kind)kind));
     }
 }

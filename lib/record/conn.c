@@ -137,7 +137,7 @@ hf_status rec_conn_begin(rec_conn *conn, hf_isolation level, hf_error *err)
     return status;
 }
 
-/* Another connection copies the log while this one keeps all writers out (src/store/sqlite.c S3
+/* Another connection copies the log while this one keeps all writers out (lib/store/sqlite.c S3
  * says why). If it can't be done now, the next commit does it. */
 void rec_conn_tidy(rec_conn *conn)
 {

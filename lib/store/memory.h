@@ -75,7 +75,7 @@ struct mem_session {
     mem_lost *lost;
     int64_t idle_us, opened_us, expires_us, ended_us, rev;
     size_t locks_count, bounded_count; /* of its locks; of those with a bound of their own */
-    char *ends;                        /* or NULL (src/lock/ends.h) */
+    char *ends;                        /* or NULL (lib/lock/ends.h) */
     size_t ends_size;
     char id[HF_SESSION_ID_SIZE];
     unsigned char key_sha256[32];

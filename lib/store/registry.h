@@ -10,7 +10,7 @@ extern const hf_store_ops hf_store_sqlite;
 extern const hf_store_ops hf_store_trace;
 
 /* What a module (a store in a shared object of its own) exports under the name hf_store_module. It
- * carries its own copy of src/base, src/lock and src/db, so that nothing but this crosses over;
+ * carries its own copy of lib/base, lib/lock and lib/db, so that nothing but this crosses over;
  * therefore the versions must be the same. */
 typedef struct hf_store_module_info {
     const char *version; /* HF_VERSION it was built with */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a database is, seen from inside: a const table of functions, and what every connection and
- * statement begins with. Private to src/db. */
+ * statement begins with. Private to lib/db. */
 #ifndef HF_DB_DRIVER_H
 #define HF_DB_DRIVER_H
 
