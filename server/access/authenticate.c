@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Authentication has four steps: the token that was presented, the sessions
  * (authenticate_sessions.c), the sessions that receive a lock, the tokens that opened all these
- * sessions. Each step takes its answer from the cache (auth_cache.h) or waits for a lookup in the
+ * sessions. Each step takes its answer from the cache (auth_cache.c) or waits for a lookup in the
  * store. This file has the steps and the lookups of tokens. */
 #include "server/access/authenticate_inside.h"
 

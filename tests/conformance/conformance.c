@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs every theme on every store. With an argument only the tests whose name holds it. Stores: see
- * place.h. */
+ * test_store.h. */
 #include "suite.h"
 
 #include <stdlib.h>

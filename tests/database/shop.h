@@ -84,8 +84,8 @@ said ask_op(hf_store *store, const hf_op *op);
 said must_op(hf_status expected, hf_store *store, const hf_op *op, const char *what,
              const char *file, int line);
 
-/* A batch that has to be executed; answers are looked at with answer() of world.h. Frees nothing.
- * */
+/* A batch that has to be executed; answers are looked at with answer() of fixture.h. Frees
+ * nothing. */
 #define execute(store, batch) execute_batch((store), (batch), __FILE__, __LINE__)
 /* microseconds */
 int64_t execute_batch(hf_store *store, hf_batch *batch, const char *file, int line);

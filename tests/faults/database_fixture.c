@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening and closing the scene; see server_scene.h. */
+/* Opening and closing the scene; see database_fixture.h. */
 #include "faults/database_fixture.h"
 
 #include <signal.h>

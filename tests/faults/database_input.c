@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Databases and accounts for the tests of bad input; see server_input.h. */
+/* Databases and accounts for the tests of bad input; see database_input.h. */
 #include "faults/database_input.h"
 
 #include <ctype.h>

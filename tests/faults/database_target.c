@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers, URLs and the looks at tables; see server_target.h. */
+/* Servers, URLs and the looks at tables; see database_target.h. */
 #include "faults/database_target.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The world of one test; see world.h. */
+/* The world of one test; see fixture.h. */
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scarce memory; see scarcity.h. Each hook counts down to the allocation that fails. */
+/* Scarce memory; see out_of_memory.h. Each hook counts down to the allocation that fails. */
 #include <base/seams.h>
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The desk; see callers_desk.h. */
+/* The desk; see authenticate_desk.h. */
 #include "unit/server/authenticate_desk.h"
 
 #include <base/seams.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The committer: who shares a batch, in which order, and what each is told, whatever happens to the
- * batch. Made for the thread sanitizer too. C1 to C7 stand in server/committer.h. */
+ * batch. Made for the thread sanitizer too. C1 to C7 stand in server/commit/committer.h. */
 #include "faults/shim.h"
 #include "unit/server/gated_store.h"
 

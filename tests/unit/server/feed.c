@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The feed: every follower gets every event it wants, in order and once, whatever happens to it,
- * to the store, or to others. L1 to L6 stand in server/feed.h. Made for the thread sanitizer
- * too. */
+ * to the store, or to others. L1 to L6 stand in server/feed/feed.h. Made for the thread
+ * sanitizer too. */
 #include "unit/server/ears.h"
 
 #include <base/seams.h>

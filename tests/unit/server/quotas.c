@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Quotas: what goes without a look, what a look comes to, who shares it, and that nothing goes
- * unseen. Q1 to Q7 stand in server/quotas.h. And the claims of requests upon them. */
+ * unseen. Q1 to Q7 stand in server/access/quotas.h. And the claims of requests upon them. */
 #include "unit/server/authenticate_desk.h"
 
 #include <base/seams.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The background sweep: what is dead goes without anyone asking, in small turns between which
  * others get theirs; a store that fails is left alone for longer and longer; stopping is clean;
- * several may sweep one store. W1 to W4 stand in server/sweeper.h. */
+ * several may sweep one store. W1 to W4 stand in server/commit/sweeper.h. */
 #include "unit/server/gated_store.h"
 #include "unit/server/loop.h"
 
