@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The other side: sqlite3 alone, on a copy of the store's own file, with the store's settings. What
  * it reaches is the most that any lock manager on these tables could. */
-#ifndef BENCH_BARE_H
-#define BENCH_BARE_H
+#ifndef HF_BENCH_BARE_H
+#define HF_BENCH_BARE_H
 
 #include "bench.h"
 #include "names.h"

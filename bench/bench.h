@@ -2,8 +2,8 @@
 /* What the files of the bench share. A figure is a ratio: our side and a baseline take turns in the
  * same run (ABBA..., several short rounds), and the median of the ratios of the rounds counts, so
  * that a noisy machine or a slow disk weighs on both alike. */
-#ifndef BENCH_BENCH_H
-#define BENCH_BENCH_H
+#ifndef HF_BENCH_BENCH_H
+#define HF_BENCH_BENCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that are measured: started for the run, ended with it, and watched by their process id.
  * */
-#ifndef BENCH_CHILD_H
-#define BENCH_CHILD_H
+#ifndef HF_BENCH_CHILD_H
+#define HF_BENCH_CHILD_H
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Several clients at once, a thread each. */
-#ifndef BENCH_CLIENTS_H
-#define BENCH_CLIENTS_H
+#ifndef HF_BENCH_CLIENTS_H
+#define HF_BENCH_CLIENTS_H
 
 #include "bench.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the disk itself does: a file of full size is written in pieces, one after another, each
  * synced. No store that syncs its changes can be steadier than this. */
-#ifndef BENCH_DISK_H
-#define BENCH_DISK_H
+#ifndef HF_BENCH_DISK_H
+#define HF_BENCH_DISK_H
 
 #include "load.h"
 

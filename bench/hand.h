@@ -2,8 +2,8 @@
 /* The other side on a database server: acquire and release written by hand, on tables that a store
  * has made, one connection each. What differs between servers is a hand_kind; hand.sql has the
  * statements. */
-#ifndef BENCH_HAND_H
-#define BENCH_HAND_H
+#ifndef HF_BENCH_HAND_H
+#define HF_BENCH_HAND_H
 
 #include "bench.h"
 #include "names.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The other side of the leases: the same by hand, with the client libraries alone. */
-#ifndef BENCH_LEASES_H
-#define BENCH_LEASES_H
+#ifndef HF_BENCH_LEASES_H
+#define HF_BENCH_LEASES_H
 
 #include "bench.h"
 

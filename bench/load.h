@@ -3,8 +3,8 @@
  * script over and over (acquire, then release), asks one thing at a time and waits for the answer.
  * What is said and what a good answer is, a load_talk knows. An answer that isn't good ends the
  * run: no figure comes from requests that failed. */
-#ifndef BENCH_LOAD_H
-#define BENCH_LOAD_H
+#ifndef HF_BENCH_LOAD_H
+#define HF_BENCH_LOAD_H
 
 #include "bench.h"
 

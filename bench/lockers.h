@@ -2,8 +2,8 @@
 /* What clients of a holdfast server say: PUT and DELETE of /v1/locks/{type}/{id}, and batches of
  * 64; each connection with a session of its own, a purpose, and a fresh Idempotency-Key for every
  * request. */
-#ifndef BENCH_LOCKERS_H
-#define BENCH_LOCKERS_H
+#ifndef HF_BENCH_LOCKERS_H
+#define HF_BENCH_LOCKERS_H
 
 #include "talk.h"
 

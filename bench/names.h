@@ -2,8 +2,8 @@
 /* The names a bench works on: an id space of about two million in scrambled order, of which some
  * are held all the time and 100,000 others are acquired and released at random. Made beforehand, so
  * that no side pays for making them. */
-#ifndef BENCH_NAMES_H
-#define BENCH_NAMES_H
+#ifndef HF_BENCH_NAMES_H
+#define HF_BENCH_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

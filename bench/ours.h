@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Our side of the comparisons: a store, a session and batches of acquires and releases through the
  * public API. */
-#ifndef BENCH_OURS_H
-#define BENCH_OURS_H
+#ifndef HF_BENCH_OURS_H
+#define HF_BENCH_OURS_H
 
 #include "bench.h"
 #include "names.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Others who keep locks, with what a programmer would write on them, as loads of LOAD_CONNECTIONS
  * connections: pairs, or reads of one value. */
-#ifndef BENCH_RIVALS_H
-#define BENCH_RIVALS_H
+#ifndef HF_BENCH_RIVALS_H
+#define HF_BENCH_RIVALS_H
 
 #include "talk.h"
 

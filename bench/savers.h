@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What clients of a holdfast server say of versions, and acquires to compare with; each connection
  * with the session and the names of a locker. */
-#ifndef BENCH_SAVERS_H
-#define BENCH_SAVERS_H
+#ifndef HF_BENCH_SAVERS_H
+#define HF_BENCH_SAVERS_H
 
 #include "lockers.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Our server, `holdfast serve` of this build, started for the run with its own data directory. */
-#ifndef BENCH_SERVED_H
-#define BENCH_SERVED_H
+#ifndef HF_BENCH_SERVED_H
+#define HF_BENCH_SERVED_H
 
 #include "child.h"
 #include "lockers.h"

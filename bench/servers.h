@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the figures on database servers share: namespaces that are made for the run and removed
  * after it. */
-#ifndef BENCH_SERVERS_H
-#define BENCH_SERVERS_H
+#ifndef HF_BENCH_SERVERS_H
+#define HF_BENCH_SERVERS_H
 
 #include "hand.h"
 #include "ours.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What clients say to the servers that are measured, and what they want to hear: scripts for the
  * load generator. */
-#ifndef BENCH_TALK_H
-#define BENCH_TALK_H
+#ifndef HF_BENCH_TALK_H
+#define HF_BENCH_TALK_H
 
 #include "load.h"
 #include "names.h"

@@ -2,8 +2,8 @@
 /* holdfast: keeps people's work from being lost when an edit takes longer than a transaction. All
  * of the API. Reading order: lock.h, status.h, names.h, type.h, event.h, version.h, token.h,
  * manager.h, session.h; lease.h; batch.h, store.h and watch.h below them. */
-#ifndef HOLDFAST_H
-#define HOLDFAST_H
+#ifndef HOLDFAST_HOLDFAST_H
+#define HOLDFAST_HOLDFAST_H
 
 #include <holdfast/api.h>
 #include <holdfast/batch.h>

@@ -6,8 +6,8 @@
  * open of a session that exists (a repeated request). Those always fit. A lock that was released
  * since, or a session that was closed, is new: at the limit it is refused. So is a session that
  * replaces another of the same token. */
-#ifndef HF_SERVER_ADMIT_H
-#define HF_SERVER_ADMIT_H
+#ifndef HF_SERVER_ACCESS_ADMIT_H
+#define HF_SERVER_ACCESS_ADMIT_H
 
 #include "base/arena.h"
 #include "server/access/quotas.h"

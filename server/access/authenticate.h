@@ -16,8 +16,8 @@
  *       valid token, `may_look` is asked: the address pays first, and is paid back for a single one
  *       that turns out good. A single one that is in the cache, however long, is looked up anew
  *       unasked. */
-#ifndef HF_SERVER_AUTHENTICATE_H
-#define HF_SERVER_AUTHENTICATE_H
+#ifndef HF_SERVER_ACCESS_AUTHENTICATE_H
+#define HF_SERVER_ACCESS_AUTHENTICATE_H
 
 #include "server/access/authorize.h"
 #include "server/commit/jobs.h"

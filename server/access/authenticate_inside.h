@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of authentication share; private to them. */
-#ifndef HF_SERVER_AUTHENTICATE_INSIDE_H
-#define HF_SERVER_AUTHENTICATE_INSIDE_H
+#ifndef HF_SERVER_ACCESS_AUTHENTICATE_INSIDE_H
+#define HF_SERVER_ACCESS_AUTHENTICATE_INSIDE_H
 
 #include "server/access/authenticate.h"
 #include "server/access/lru.h"

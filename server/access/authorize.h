@@ -7,8 +7,8 @@
  * whose user matches its pattern. Giving back (close, release) needs only the session's key, which
  * the store checks; it is refused here only if the store has already called the key wrong. For
  * everything else an unknown or dead token is refused, even if a session would suffice. */
-#ifndef HF_SERVER_AUTHORIZE_H
-#define HF_SERVER_AUTHORIZE_H
+#ifndef HF_SERVER_ACCESS_AUTHORIZE_H
+#define HF_SERVER_ACCESS_AUTHORIZE_H
 
 #include "base/arena.h"
 

@@ -2,8 +2,8 @@
 /* Refused callers, in the audit log: each 401 and 403 is written by a job of its own, which nobody
  * waits for. Limited: a few a minute for each caller, some more for all together, few at once.
  * Omitted ones are counted; the next note of that caller tells how many. */
-#ifndef HF_SERVER_DENIALS_H
-#define HF_SERVER_DENIALS_H
+#ifndef HF_SERVER_ACCESS_DENIALS_H
+#define HF_SERVER_ACCESS_DENIALS_H
 
 #include "server/access/authorize.h"
 #include "server/commit/jobs.h"

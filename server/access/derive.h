@@ -2,8 +2,8 @@
 /* Secrets made for a caller: a session's key, a token's secret. With a request id they are derived
  * from it and the caller's own secret, so a repeated request gets the same ones, on every server;
  * nobody without that secret can derive them. */
-#ifndef HF_SERVER_DERIVE_H
-#define HF_SERVER_DERIVE_H
+#ifndef HF_SERVER_ACCESS_DERIVE_H
+#define HF_SERVER_ACCESS_DERIVE_H
 
 #include <holdfast/names.h>
 #include <holdfast/token.h>

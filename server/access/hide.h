@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may give back with a session's key alone, or end others' locks, need not have the right to
  * look at the record (`use` or `observe` for its type). */
-#ifndef HF_SERVER_HIDE_H
-#define HF_SERVER_HIDE_H
+#ifndef HF_SERVER_ACCESS_HIDE_H
+#define HF_SERVER_ACCESS_HIDE_H
 
 #include "server/access/authorize.h"
 

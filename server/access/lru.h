@@ -2,8 +2,8 @@
 /* A hash table that knows the order in which its entries were last used, so that it can be kept
  * within a limit. Entries are part of the caller's structs, who allocates and frees them. Keys may
  * come from strangers: the hash has a random seed. */
-#ifndef HF_SERVER_LRU_H
-#define HF_SERVER_LRU_H
+#ifndef HF_SERVER_ACCESS_LRU_H
+#define HF_SERVER_ACCESS_LRU_H
 
 #include <stdbool.h>
 #include <stddef.h>

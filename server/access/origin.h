@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules for browsers: Host (DNS rebinding), Origin (CORS), cookies (CSRF). They are checked before
  * anything else of a request. A foreign page can neither read answers nor act for a visitor. */
-#ifndef HF_SERVER_ORIGIN_H
-#define HF_SERVER_ORIGIN_H
+#ifndef HF_SERVER_ACCESS_ORIGIN_H
+#define HF_SERVER_ACCESS_ORIGIN_H
 
 #include <holdfast/status.h>
 

@@ -24,8 +24,8 @@
  *   Q6  "Full" is believed for QUOTAS_FULL_US, unless this server gave something of the key back.
  *       So repeated requests at the limit don't make the store count again and again.
  *   Q7  If there are too many keys, the least recently used are forgotten; then Q4. */
-#ifndef HF_SERVER_QUOTAS_H
-#define HF_SERVER_QUOTAS_H
+#ifndef HF_SERVER_ACCESS_QUOTAS_H
+#define HF_SERVER_ACCESS_QUOTAS_H
 
 #include "server/commit/jobs.h"
 

@@ -2,8 +2,8 @@
 /* Rate limits: a token bucket (rate and burst), and how many requests and streams may run at once,
  * for each token, session and address. Pure but for memory: the caller passes the time, in
  * microseconds of a monotonic clock. Not thread-safe. */
-#ifndef HF_SERVER_RATE_LIMITS_H
-#define HF_SERVER_RATE_LIMITS_H
+#ifndef HF_SERVER_ACCESS_RATE_LIMITS_H
+#define HF_SERVER_ACCESS_RATE_LIMITS_H
 
 #include <stdbool.h>
 #include <stddef.h>

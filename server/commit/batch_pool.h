@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Batches for group commit. Answers point into a batch's memory, so it is kept until the last of
  * its jobs was released. Thread-safe. */
-#ifndef HF_SERVER_BATCH_POOL_H
-#define HF_SERVER_BATCH_POOL_H
+#ifndef HF_SERVER_COMMIT_BATCH_POOL_H
+#define HF_SERVER_COMMIT_BATCH_POOL_H
 
 #include "server/commit/committer.h"
 

@@ -18,8 +18,8 @@
  *   C7  Lookups of authentication have a lane of their own beside other reads, as in C4: a flood of
  *       reads does not delay a beat of a session that is not in the cache. The slower lanes don't
  *       starve: every second batch begins with them if they found no room. */
-#ifndef HF_SERVER_COMMITTER_H
-#define HF_SERVER_COMMITTER_H
+#ifndef HF_SERVER_COMMIT_COMMITTER_H
+#define HF_SERVER_COMMIT_COMMITTER_H
 
 #include <holdfast/store.h>
 

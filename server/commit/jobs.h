@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs of the committer, submitted by the loop and finished on the loop. A thread of the committer
  * queues each finished job here and wakes the loop, which calls its `finish`, in order. */
-#ifndef HF_SERVER_JOBS_H
-#define HF_SERVER_JOBS_H
+#ifndef HF_SERVER_COMMIT_JOBS_H
+#define HF_SERVER_COMMIT_JOBS_H
 
 #include "server/commit/committer.h"
 #include <pthread.h>

@@ -8,8 +8,8 @@
  *       not exist. A full disk refuses it as it refuses every acquire. A database server with a
  *       full disk may still let it pass; then the next change begins another outage, and outages in
  *       quick succession are probed, and logged, less and less often. */
-#ifndef HF_SERVER_OUTAGE_H
-#define HF_SERVER_OUTAGE_H
+#ifndef HF_SERVER_COMMIT_OUTAGE_H
+#define HF_SERVER_COMMIT_OUTAGE_H
 
 #include "server/commit/jobs.h"
 

@@ -2,8 +2,8 @@
 /* The order of each session's jobs, and queues of jobs. A job may run when every earlier job that
  * names one of its sessions was answered, or was taken by the same executor (which runs it first).
  * Not thread-safe: the committer calls it under its mutex. */
-#ifndef HF_SERVER_SESSION_ORDER_H
-#define HF_SERVER_SESSION_ORDER_H
+#ifndef HF_SERVER_COMMIT_SESSION_ORDER_H
+#define HF_SERVER_COMMIT_SESSION_ORDER_H
 
 #include "server/commit/committer.h"
 

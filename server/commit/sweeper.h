@@ -9,8 +9,8 @@
  *       interval.
  *   W4  Several servers on one store may all sweep: the intervals are jittered, and what one has
  *       removed the others don't find. */
-#ifndef HF_SERVER_SWEEPER_H
-#define HF_SERVER_SWEEPER_H
+#ifndef HF_SERVER_COMMIT_SWEEPER_H
+#define HF_SERVER_COMMIT_SWEEPER_H
 
 #include "server/commit/jobs.h"
 

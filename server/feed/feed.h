@@ -33,8 +33,8 @@
  *
  * Everything here is called on the loop's thread, and so are the functions of a sink;
  * feed_nudge may be called from any thread. */
-#ifndef HF_SERVER_FEED_H
-#define HF_SERVER_FEED_H
+#ifndef HF_SERVER_FEED_FEED_H
+#define HF_SERVER_FEED_FEED_H
 
 #include <holdfast/store.h>
 

@@ -7,8 +7,8 @@
  *   wanting   needs a page of the table
  *   blocked   has not taken what it was given
  *   starting  waits until the reader knows where the table ends */
-#ifndef HF_SERVER_FEED_INSIDE_H
-#define HF_SERVER_FEED_INSIDE_H
+#ifndef HF_SERVER_FEED_FEED_INSIDE_H
+#define HF_SERVER_FEED_FEED_INSIDE_H
 
 #include "server/feed/feed.h"
 #include "server/feed/feed_pages.h"

@@ -2,8 +2,8 @@
 /* The thread that reads old events for followers behind the ring, one page at a time. The last few
  * pages are kept, so that followers at about the same place share them. A page begins at a multiple
  * of FEED_PIECE_EVENTS. */
-#ifndef HF_SERVER_FEED_PAGES_H
-#define HF_SERVER_FEED_PAGES_H
+#ifndef HF_SERVER_FEED_FEED_PAGES_H
+#define HF_SERVER_FEED_FEED_PAGES_H
 
 #include "server/feed/feed_ring.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread that reads new events: when it is nudged, when the store's watch reports a change, and
  * at intervals. What it reads is queued for the loop, which is woken. */
-#ifndef HF_SERVER_FEED_READER_H
-#define HF_SERVER_FEED_READER_H
+#ifndef HF_SERVER_FEED_FEED_READER_H
+#define HF_SERVER_FEED_FEED_READER_H
 
 #include "server/feed/feed_ring.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The newest events, in pieces. Every event that was ever put in has a place, counted from 0; a
  * place is never used twice, so that a follower needs to remember no more than its own. */
-#ifndef HF_SERVER_FEED_RING_H
-#define HF_SERVER_FEED_RING_H
+#ifndef HF_SERVER_FEED_FEED_RING_H
+#define HF_SERVER_FEED_FEED_RING_H
 
 #include <holdfast/lock.h>
 #include <holdfast/store.h>

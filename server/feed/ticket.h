@@ -2,8 +2,8 @@
 /* Tickets: what opens a stream of events where no header can be sent (EventSource). A ticket
  * names a session, records and an end, and proves that whoever made it knew the session's key.
  * So it needs no memory, and counts on every server of the store. It is a secret until its end. */
-#ifndef HF_SERVER_TICKET_H
-#define HF_SERVER_TICKET_H
+#ifndef HF_SERVER_FEED_TICKET_H
+#define HF_SERVER_FEED_TICKET_H
 
 #include "server/access/authorize.h"
 #include "wire/wire.h"

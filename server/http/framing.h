@@ -3,8 +3,8 @@
  * are body. This is the only place that decides it. What two parsers could read differently is
  * refused, so nobody can smuggle a request in another. A pure state machine: no allocation, no I/O;
  * the result does not depend on how the bytes are cut. */
-#ifndef HF_SERVER_FRAMING_H
-#define HF_SERVER_FRAMING_H
+#ifndef HF_SERVER_HTTP_FRAMING_H
+#define HF_SERVER_HTTP_FRAMING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -18,8 +18,8 @@
  *   H6  A client that closes its sending side still gets the answer to its request. A reset, or a
  *       Unix socket closed at the other end, means that the client has left. The client of a stream
  *       has left when it closes either side. */
-#ifndef HF_SERVER_HTTP_H
-#define HF_SERVER_HTTP_H
+#ifndef HF_SERVER_HTTP_HTTP_H
+#define HF_SERVER_HTTP_HTTP_H
 
 #include "base/arena.h"
 #include "base/buffer.h"

@@ -11,8 +11,8 @@
  * belongs to its handler. WRITING: answered, but the socket has not taken all. LINGERING: we have
  * shut down our side and discard what the client still sends, so that it can read our last reply
  * before a reset destroys it. */
-#ifndef HF_SERVER_HTTP_INSIDE_H
-#define HF_SERVER_HTTP_INSIDE_H
+#ifndef HF_SERVER_HTTP_HTTP_INSIDE_H
+#define HF_SERVER_HTTP_HTTP_INSIDE_H
 
 #include "base/hash.h"
 #include "base/text.h"

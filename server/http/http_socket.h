@@ -2,8 +2,8 @@
 /* One connection's socket, in the clear or by TLS, behind one face. Never blocks. Sockets are read
  * and written directly, without libevent's bufferevents: in the clear a request costs one recv and
  * one send, and an idle connection has no buffers. */
-#ifndef HF_SERVER_HTTP_SOCKET_H
-#define HF_SERVER_HTTP_SOCKET_H
+#ifndef HF_SERVER_HTTP_HTTP_SOCKET_H
+#define HF_SERVER_HTTP_HTTP_SOCKET_H
 
 #include "server/http/http.h"
 

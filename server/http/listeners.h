@@ -2,8 +2,8 @@
 /* Addresses to listen on, as people write them: "127.0.0.1:7420", "[::1]:7420", "localhost:7420",
  * "unix:/run/holdfast.sock"; and the sockets of a server: those of the setting `listen`, or those
  * that systemd has handed over. Names of machines are not taken: what they stand for may change. */
-#ifndef HF_SERVER_LISTENERS_H
-#define HF_SERVER_LISTENERS_H
+#ifndef HF_SERVER_HTTP_LISTENERS_H
+#define HF_SERVER_HTTP_LISTENERS_H
 
 #include "server/settings.h"
 

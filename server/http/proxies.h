@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Trusted proxies, and the client's address that they forward. Headers such as X-Forwarded-For
  * count only if they come from one of them: anybody can write one. */
-#ifndef HF_SERVER_PROXIES_H
-#define HF_SERVER_PROXIES_H
+#ifndef HF_SERVER_HTTP_PROXIES_H
+#define HF_SERVER_HTTP_PROXIES_H
 
 #include <holdfast/status.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of the routes: for each a `parse`, which turns what was read into ops, and a
  * `reply`, which turns the answers into the HTTP reply. */
-#ifndef HF_SERVER_HANDLERS_H
-#define HF_SERVER_HANDLERS_H
+#ifndef HF_SERVER_ROUTES_HANDLERS_H
+#define HF_SERVER_ROUTES_HANDLERS_H
 
 #include "server/reply.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a request says: every field of a body, parameter of a query, part of a path and header that
  * a route may take, in one table. It reads them and describes them to openapi.json. */
-#ifndef HF_SERVER_INPUTS_H
-#define HF_SERVER_INPUTS_H
+#ifndef HF_SERVER_ROUTES_INPUTS_H
+#define HF_SERVER_ROUTES_INPUTS_H
 
 #include "base/arena.h"
 #include "wire/wire.h"

@@ -3,8 +3,8 @@
  * may ask and what it answers: the router, the reading of requests, /openapi.json and docs/http.md
  * all go by it, so that they can't differ. A new route is a row there and two functions:
  * `parse` turns what was read into ops, `reply` turns their answers into the reply. */
-#ifndef HF_SERVER_ROUTE_H
-#define HF_SERVER_ROUTE_H
+#ifndef HF_SERVER_ROUTES_ROUTE_H
+#define HF_SERVER_ROUTES_ROUTE_H
 
 #include "server/http/http.h"
 #include "server/routes/inputs.h"

@@ -4,8 +4,8 @@
  * are three kinds: processes with a ledger each (random ops on resources of their own); threads
  * with a ledger each that share one store, where they go together; and threads that share one store
  * and fight for the same resources in batches of 256. */
-#ifndef TESTS_FAULTS_DATABASE_CREW_H
-#define TESTS_FAULTS_DATABASE_CREW_H
+#ifndef HF_TESTS_FAULTS_DATABASE_CLIENTS_H
+#define HF_TESTS_FAULTS_DATABASE_CLIENTS_H
 
 #include <holdfast/holdfast.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The scene of a test that cuts connections: a store whose way to its server leads through a proxy,
  * one beside it, and an eye on the tables. */
-#ifndef TESTS_FAULTS_DATABASE_SCENE_H
-#define TESTS_FAULTS_DATABASE_SCENE_H
+#ifndef HF_TESTS_FAULTS_DATABASE_FIXTURE_H
+#define HF_TESTS_FAULTS_DATABASE_FIXTURE_H
 
 #include "database/shop.h"
 #include "faults/database_target.h"

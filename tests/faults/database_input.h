@@ -2,8 +2,8 @@
 /* For the tests of bad input: databases and accounts that are spoilt on purpose, stores that can't
  * be opened, and what their sentences must and must not say. Whatever a password is, no sentence of
  * this program may hold it. */
-#ifndef TESTS_FAULTS_DATABASE_INPUT_H
-#define TESTS_FAULTS_DATABASE_INPUT_H
+#ifndef HF_TESTS_FAULTS_DATABASE_INPUT_H
+#define HF_TESTS_FAULTS_DATABASE_INPUT_H
 
 #include "database/shop.h"
 #include "faults/database_target.h"

@@ -2,8 +2,8 @@
 /* The database servers of the fault tests: one that a test may kill and spoil, or the one that the
  * test run has for everybody; URLs to it in all shapes; and what is asked of its tables behind the
  * store's back. What goes wrong fails the test. */
-#ifndef TESTS_FAULTS_DATABASE_TARGET_H
-#define TESTS_FAULTS_DATABASE_TARGET_H
+#ifndef HF_TESTS_FAULTS_DATABASE_TARGET_H
+#define HF_TESTS_FAULTS_DATABASE_TARGET_H
 
 #include "database/app.h"
 

@@ -3,8 +3,8 @@
  * beats, with an Idempotency-Key for each change; what was not answered is asked again with the
  * same key, of whoever listens at the port then. All they were told goes to the checker of
  * histories. */
-#ifndef TESTS_FAULTS_HTTP_CLIENTS_H
-#define TESTS_FAULTS_HTTP_CLIENTS_H
+#ifndef HF_TESTS_FAULTS_HTTP_CLIENTS_H
+#define HF_TESTS_FAULTS_HTTP_CLIENTS_H
 
 #include "races/check.h"
 

@@ -2,8 +2,8 @@
 /* What a store has acknowledged to its one client, kept outside the store: random ops are chosen,
  * their answers are foretold, and after a crash the store must be found as it was left, with or
  * without the op that was under way, never with half of it. */
-#ifndef TESTS_FAULTS_LEDGER_H
-#define TESTS_FAULTS_LEDGER_H
+#ifndef HF_TESTS_FAULTS_LEDGER_H
+#define HF_TESTS_FAULTS_LEDGER_H
 
 #include <holdfast/holdfast.h>
 

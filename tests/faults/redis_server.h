@@ -2,8 +2,8 @@
 /* A Redis of a test's own, which may be killed and started again on its data. It syncs before it
  * answers, unless the options say otherwise, and ends with the program. What goes wrong fails the
  * test. */
-#ifndef TESTS_FAULTS_REDIS_SERVER_H
-#define TESTS_FAULTS_REDIS_SERVER_H
+#ifndef HF_TESTS_FAULTS_REDIS_SERVER_H
+#define HF_TESTS_FAULTS_REDIS_SERVER_H
 
 #include <holdfast/limits.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the fault tests have in common: how much is to be done, and stores by the path of their
  * file. */
-#ifndef TESTS_FAULTS_SETTING_H
-#define TESTS_FAULTS_SETTING_H
+#ifndef HF_TESTS_FAULTS_SETTING_H
+#define HF_TESTS_FAULTS_SETTING_H
 
 #include <holdfast/store.h>
 

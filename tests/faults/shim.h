@@ -6,8 +6,8 @@
  *
  * One for the whole program; threads may use it. Files are known from the moment they are opened
  * through it. */
-#ifndef TESTS_FAULTS_SHIM_H
-#define TESTS_FAULTS_SHIM_H
+#ifndef HF_TESTS_FAULTS_SHIM_H
+#define HF_TESTS_FAULTS_SHIM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  *                    it.
  * Sure holds of two sessions that conflict must not overlap; a refusal needs somebody's maybe hold.
  * */
-#ifndef TESTS_RACES_CHECK_H
-#define TESTS_RACES_CHECK_H
+#ifndef HF_TESTS_RACES_CHECK_H
+#define HF_TESTS_RACES_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A race of real processes: the program starts itself again for each client; some are stopped for a
  * while and some killed in the middle of what they do; the histories of all are judged together. */
-#ifndef TESTS_RACES_PROCESSES_H
-#define TESTS_RACES_PROCESSES_H
+#ifndef HF_TESTS_RACES_PROCESSES_H
+#define HF_TESTS_RACES_PROCESSES_H
 
 #include "races/verdict.h"
 

@@ -2,8 +2,8 @@
 /* A store that is one or more holdfast servers, as a client that retries sees them: what comes to
  * `unavailable` or `unsure` is asked again, with the same request ids, of the next server, until
  * somebody answers. */
-#ifndef TESTS_RACES_RETRYING_H
-#define TESTS_RACES_RETRYING_H
+#ifndef HF_TESTS_RACES_RETRYING_H
+#define HF_TESTS_RACES_RETRYING_H
 
 #include <holdfast/store.h>
 

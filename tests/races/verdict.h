@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How a race ends: all logs together are judged by the checker, and the store's events by the
  * grants. */
-#ifndef TESTS_RACES_VERDICT_H
-#define TESTS_RACES_VERDICT_H
+#ifndef HF_TESTS_RACES_VERDICT_H
+#define HF_TESTS_RACES_VERDICT_H
 
 #include "races/worker.h"
 

@@ -2,8 +2,8 @@
 /* One client in a race: does random things to a few hot resources with a few short-lived sessions,
  * and writes down what it asked and what it was answered. Processes and threads run the same
  * worker. */
-#ifndef TESTS_RACES_WORKER_H
-#define TESTS_RACES_WORKER_H
+#ifndef HF_TESTS_RACES_WORKER_H
+#define HF_TESTS_RACES_WORKER_H
 
 #include "races/check.h"
 #include "races/retrying.h"

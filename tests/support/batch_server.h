@@ -3,8 +3,8 @@
  * GET .../readyz and GET .../metrics, as a remote store needs them. The store's clock can be moved,
  * and the server can be made to fail in every way a server, a network or a proxy does. Any thread
  * may call these. What goes wrong in the server itself ends the test. */
-#ifndef HF_TESTS_SUPPORT_BATCHD_H
-#define HF_TESTS_SUPPORT_BATCHD_H
+#ifndef HF_TESTS_SUPPORT_BATCH_SERVER_H
+#define HF_TESTS_SUPPORT_BATCH_SERVER_H
 
 #include <holdfast/store.h>
 

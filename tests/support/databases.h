@@ -2,8 +2,8 @@
 /* Private database servers for one test program that wants to stop, kill or restart them
  * (tools/servers starts them). They end with the program, however it ends. What goes wrong fails
  * the test. */
-#ifndef HF_TESTS_SUPPORT_SERVERS_H
-#define HF_TESTS_SUPPORT_SERVERS_H
+#ifndef HF_TESTS_SUPPORT_DATABASES_H
+#define HF_TESTS_SUPPORT_DATABASES_H
 
 #include <stdbool.h>
 #include <sys/types.h>

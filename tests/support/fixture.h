@@ -2,8 +2,8 @@
 /* The world of one test: an empty store whose clock stands still until the test moves it, people
  * with sessions, and short ways to ask. Every answer is looked at for what no answer may have, and
  * every refusal for what it changed. */
-#ifndef HF_TESTS_SUPPORT_WORLD_H
-#define HF_TESTS_SUPPORT_WORLD_H
+#ifndef HF_TESTS_SUPPORT_FIXTURE_H
+#define HF_TESTS_SUPPORT_FIXTURE_H
 
 #include <holdfast/holdfast.h>
 #include <support/check.h>

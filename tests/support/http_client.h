@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A plain HTTP client on a socket of its own, which it keeps: one request at a time, and an honest
  * word about what became of it. */
-#ifndef HF_TESTS_SUPPORT_ASKER_H
-#define HF_TESTS_SUPPORT_ASKER_H
+#ifndef HF_TESTS_SUPPORT_HTTP_CLIENT_H
+#define HF_TESTS_SUPPORT_HTTP_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

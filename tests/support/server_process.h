@@ -2,8 +2,8 @@
 /* `holdfast serve` as a process of its own, for tests that kill it: started again it has the same
  * data, port and token. It ends with the program, however that ends. What goes wrong fails the
  * test. */
-#ifndef HF_TESTS_SUPPORT_SERVED_H
-#define HF_TESTS_SUPPORT_SERVED_H
+#ifndef HF_TESTS_SUPPORT_SERVER_PROCESS_H
+#define HF_TESTS_SUPPORT_SERVER_PROCESS_H
 
 #include <holdfast/limits.h>
 #include <stddef.h>

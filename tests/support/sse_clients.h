@@ -3,8 +3,8 @@
  * the first, or from when it began; comes back with Last-Event-ID when its connection ends, or when
  * it leaves by chance; and looks whether it has heard each number once, in order, with the same
  * words as all others. It may know several servers of one store and goes from one to the next. */
-#ifndef HF_TESTS_SUPPORT_AUDIENCE_H
-#define HF_TESTS_SUPPORT_AUDIENCE_H
+#ifndef HF_TESTS_SUPPORT_SSE_CLIENTS_H
+#define HF_TESTS_SUPPORT_SSE_CLIENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * is empty. (tools/servers start DIR prints URLs of database servers to put there; "serve:memory:"
  * and "serve:sqlite:" are the real server, in this process, in front of such a store;
  * "http:memory:" and "http:sqlite:" a small one of the tests'.) */
-#ifndef HF_TESTS_SUPPORT_PLACE_H
-#define HF_TESTS_SUPPORT_PLACE_H
+#ifndef HF_TESTS_SUPPORT_TEST_STORE_H
+#define HF_TESTS_SUPPORT_TEST_STORE_H
 
 #include <holdfast/limits.h>
 #include <stdbool.h>

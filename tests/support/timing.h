@@ -2,8 +2,8 @@
 /* For tests that measure time on a machine which is slow, or stands still for a second now and
  * then: what came too late is played again and the best play counts. What is wrong is wrong every
  * time. */
-#ifndef HF_TESTS_SUPPORT_CALM_H
-#define HF_TESTS_SUPPORT_CALM_H
+#ifndef HF_TESTS_SUPPORT_TIMING_H
+#define HF_TESTS_SUPPORT_TIMING_H
 
 #include <support/check.h>
 

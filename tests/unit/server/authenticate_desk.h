@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A desk where callers come: a memory store behind a gate and a fault, a committer, a loop, and a
  * clock that stands still until it is moved. */
-#ifndef TESTS_UNIT_SERVER_CALLERS_DESK_H
-#define TESTS_UNIT_SERVER_CALLERS_DESK_H
+#ifndef HF_TESTS_UNIT_SERVER_AUTHENTICATE_DESK_H
+#define HF_TESTS_UNIT_SERVER_AUTHENTICATE_DESK_H
 
 #include "unit/server/gated_store.h"
 

@@ -2,8 +2,8 @@
 /* A store in front of another that can be shut: batches that change something wait until it is
  * opened, or all do. It writes down what it was asked, batch by batch, fails on a poisoned op, and
  * sees when two batches at once work for the same session. */
-#ifndef TESTS_UNIT_SERVER_GATE_H
-#define TESTS_UNIT_SERVER_GATE_H
+#ifndef HF_TESTS_UNIT_SERVER_GATED_STORE_H
+#define HF_TESTS_UNIT_SERVER_GATED_STORE_H
 
 #include <holdfast/store.h>
 

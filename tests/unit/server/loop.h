@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A loop with a committer on a store, for tests of what runs on it. */
-#ifndef TESTS_UNIT_SERVER_LOOP_H
-#define TESTS_UNIT_SERVER_LOOP_H
+#ifndef HF_TESTS_UNIT_SERVER_LOOP_H
+#define HF_TESTS_UNIT_SERVER_LOOP_H
 
 #include <server/commit/jobs.h>
 
