@@ -137,7 +137,7 @@ static hf_status lease_ask_backend(const lease_order *order, lease_hold *hold, l
 {
     hf_lease_backend *backend = order->leases->backend;
     bool cancelled = false;
-    waiter->ask = (hf_ask){.max_hold_us = order->max_hold_us, .grant = &hold->grant};
+    waiter->ask = (hf_lease_request){.max_hold_us = order->max_hold_us, .grant = &hold->grant};
     hf_status status = backend->ops->take(backend, &waiter->ask, order->err);
     if (status == HF_TIMEOUT && order->until_us != 0)
         status = lease_wait_backend(order, waiter, &cancelled);

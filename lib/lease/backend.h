@@ -10,7 +10,7 @@
 enum { HF_DIGEST_SIZE = 32 };
 
 typedef struct hf_lease_grant hf_lease_grant;
-typedef struct hf_ask hf_ask;
+typedef struct hf_lease_request hf_lease_request;
 typedef struct hf_lease_backend hf_lease_backend;
 
 /* What the backend was given. It stays where it is until hf_lease_ops.give has returned. */
@@ -33,12 +33,12 @@ struct hf_lease_grant {
 
 /* One key that is asked for; at most one at a time of a key. Filled by the caller but for the
  * grant. */
-struct hf_ask {
+struct hf_lease_request {
     int64_t max_hold_us;
     hf_lease_grant *grant;
     /* Of the backend, from wait to its answer (desk.h). */
-    hf_ask *next, **whence; /* whence is NULL: it has its answer */
-    bool due;               /* to be tried */
+    hf_lease_request *next, **whence; /* whence is NULL: it has its answer */
+    bool due;                         /* to be tried */
     bool trying;
     bool marked; /* those who give the key back know that someone waits */
 };
@@ -46,7 +46,7 @@ struct hf_ask {
 /* What a backend tells, from any thread, with no lock of its own held. desk.h keeps the rules. */
 typedef struct hf_lease_host {
     /* A waiting ask has come to something: HF_OK, or a failure. It is the caller's again. */
-    void (*answer)(hf_ask *ask, hf_status status, const hf_error *err);
+    void (*answer)(hf_lease_request *ask, hf_status status, const hf_error *err);
     /* The grant is gone; `why` is a sentence. True: it is not the backend's any more. False: `give`
      * will come for it. */
     bool (*lost)(hf_lease_grant *grant, const char *why);
@@ -66,13 +66,13 @@ typedef struct hf_lease_ops {
 
     /* Tries once, by the calling thread. HF_OK: granted. HF_TIMEOUT: someone else has it. Else it
      * failed. */
-    hf_status (*take)(hf_lease_backend *it, hf_ask *ask, hf_error *err);
+    hf_status (*take)(hf_lease_backend *it, hf_lease_request *ask, hf_error *err);
 
     /* Begins to wait; `answer` is called once, soon or late. */
-    void (*wait)(hf_lease_backend *it, hf_ask *ask);
+    void (*wait)(hf_lease_backend *it, hf_lease_request *ask);
 
     /* No longer. True: `answer` was not and will not be called. False: it has been. */
-    bool (*unwait)(hf_lease_backend *it, hf_ask *ask);
+    bool (*unwait)(hf_lease_backend *it, hf_lease_request *ask);
 
     /* Ends a grant. When it returns, others can have the key, as far as anyone can tell. */
     void (*give)(hf_lease_backend *it, hf_lease_grant *grant);
@@ -83,7 +83,7 @@ typedef struct hf_lease_ops {
 
     /* Who has the key, for a sentence: "held by alice on web1 since 10:47 UTC"; "" when that can't
      * be told. Best effort. */
-    void (*who)(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size);
+    void (*who)(hf_lease_backend *it, const hf_lease_request *ask, char *out, size_t size);
 
     /* What the leases stand on; borrowed. */
     const char *(*grade)(const hf_lease_backend *it);

@@ -72,7 +72,7 @@ void hf_desk_ring(hf_desk *desk)
 
 /* ---- asks ---- */
 
-void hf_desk_wait(hf_desk *desk, hf_ask *ask)
+void hf_desk_wait(hf_desk *desk, hf_lease_request *ask)
 {
     pthread_mutex_lock(&desk->mutex);
     ask->next = NULL;
@@ -86,7 +86,7 @@ void hf_desk_wait(hf_desk *desk, hf_ask *ask)
     hf_desk_ring(desk);
 }
 
-static void desk_remove(hf_desk *desk, hf_ask *ask)
+static void desk_remove(hf_desk *desk, hf_lease_request *ask)
 {
     *ask->whence = ask->next;
     if (ask->next != NULL)
@@ -97,7 +97,7 @@ static void desk_remove(hf_desk *desk, hf_ask *ask)
     desk->asks_count--;
 }
 
-bool hf_desk_unwait(hf_desk *desk, hf_ask *ask)
+bool hf_desk_unwait(hf_desk *desk, hf_lease_request *ask)
 {
     pthread_mutex_lock(&desk->mutex);
     while (ask->trying)
@@ -109,11 +109,11 @@ bool hf_desk_unwait(hf_desk *desk, hf_ask *ask)
     return waits;
 }
 
-size_t hf_desk_pick(hf_desk *desk, hf_ask **out, size_t max)
+size_t hf_desk_pick(hf_desk *desk, hf_lease_request **out, size_t max)
 {
     size_t count = 0;
     pthread_mutex_lock(&desk->mutex);
-    for (hf_ask *ask = desk->asks; ask != NULL && count < max; ask = ask->next) {
+    for (hf_lease_request *ask = desk->asks; ask != NULL && count < max; ask = ask->next) {
         if (!ask->due)
             continue;
         ask->due = false;
@@ -124,15 +124,15 @@ size_t hf_desk_pick(hf_desk *desk, hf_ask **out, size_t max)
     return count;
 }
 
-void hf_desk_due(hf_desk *desk, bool (*match)(hf_ask *ask, void *context), void *context)
+void hf_desk_due(hf_desk *desk, bool (*match)(hf_lease_request *ask, void *context), void *context)
 {
     pthread_mutex_lock(&desk->mutex);
-    for (hf_ask *ask = desk->asks; ask != NULL; ask = ask->next)
+    for (hf_lease_request *ask = desk->asks; ask != NULL; ask = ask->next)
         ask->due = ask->due || match == NULL || match(ask, context);
     pthread_mutex_unlock(&desk->mutex);
 }
 
-void hf_desk_settle(hf_desk *desk, hf_ask *ask, hf_status status, const hf_error *err)
+void hf_desk_settle(hf_desk *desk, hf_lease_request *ask, hf_status status, const hf_error *err)
 {
     pthread_mutex_lock(&desk->mutex);
     ask->trying = false;

@@ -16,7 +16,7 @@ typedef struct hf_desk {
     pthread_mutex_t mutex;
     pthread_cond_t settled; /* a try or the telling of a loss is over */
     const hf_lease_host *host;
-    hf_ask *asks, **asks_end; /* in the order they came */
+    hf_lease_request *asks, **asks_end; /* in the order they came */
     size_t asks_count;
     int bell; /* eventfd: the ear is to look */
     pthread_t ear;
@@ -37,15 +37,15 @@ void hf_desk_ring(hf_desk *desk);
 /* ---- asks ---- */
 
 /* As hf_lease_ops.wait and unwait. */
-void hf_desk_wait(hf_desk *desk, hf_ask *ask);
-bool hf_desk_unwait(hf_desk *desk, hf_ask *ask);
+void hf_desk_wait(hf_desk *desk, hf_lease_request *ask);
+bool hf_desk_unwait(hf_desk *desk, hf_lease_request *ask);
 
 /* The ear: up to `max` that are due, from the oldest on. Each is to be settled. A new one is due;
  * when others are is for the ear to say: `match` is called with the mutex (NULL: all are). */
-size_t hf_desk_pick(hf_desk *desk, hf_ask **out, size_t max);
-void hf_desk_due(hf_desk *desk, bool (*match)(hf_ask *ask, void *context), void *context);
+size_t hf_desk_pick(hf_desk *desk, hf_lease_request **out, size_t max);
+void hf_desk_due(hf_desk *desk, bool (*match)(hf_lease_request *ask, void *context), void *context);
 /* HF_TIMEOUT: it waits on. Anything else is its answer. */
-void hf_desk_settle(hf_desk *desk, hf_ask *ask, hf_status status, const hf_error *err);
+void hf_desk_settle(hf_desk *desk, hf_lease_request *ask, hf_status status, const hf_error *err);
 size_t hf_desk_waiting(hf_desk *desk);
 
 /* ---- grants ---- */

@@ -151,7 +151,7 @@ void lease_tell(const hf_leases *leases, hf_lease_event event, const char *key, 
 
 /* ---- what a backend tells ---- */
 
-static void lease_host_answer(hf_ask *ask, hf_status status, const hf_error *err)
+static void lease_host_answer(hf_lease_request *ask, hf_status status, const hf_error *err)
 {
     lease_waiter *waiter = (lease_waiter *)((char *)ask - offsetof(lease_waiter, ask));
     hf_leases *leases = ((lease_hold *)ask->grant)->leases;

@@ -34,7 +34,7 @@ struct lease_waiter {
     LIST_ENTRY(lease_waiter) of_all;   /* of the provider */
     bool cancelled;
     /* The head of a line asks the backend. */
-    hf_ask ask;
+    hf_lease_request ask;
     bool answered;
     hf_status status;
     hf_error *err;

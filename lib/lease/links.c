@@ -230,7 +230,7 @@ void hf_link_note(hf_link *link, hf_lease_grant *grant)
 
 /* Whoever is refused the key of a job wants to know who runs it since when, also in its first
  * seconds: the pulse is not waited for. Short leases are spared the round trip. */
-void hf_link_tell(hf_link *link, const hf_ask *ask)
+void hf_link_tell(hf_link *link, const hf_lease_request *ask)
 {
     if (ask->max_hold_us >= LINK_JOB_US && link->links->dialect->ping(link, NULL) != HF_OK)
         atomic_store(&link->dead, true);
@@ -246,7 +246,7 @@ static hf_link *link_of(hf_links *links, const hf_lease_grant *grant)
     return link;
 }
 
-hf_status hf_links_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
+hf_status hf_links_take(hf_lease_backend *it, hf_lease_request *ask, hf_error *err)
 {
     hf_links *links = (hf_links *)it;
     hf_link *link = NULL;
@@ -276,12 +276,12 @@ hf_status hf_links_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
     return got ? HF_OK : HF_TIMEOUT;
 }
 
-void hf_links_wait(hf_lease_backend *it, hf_ask *ask)
+void hf_links_wait(hf_lease_backend *it, hf_lease_request *ask)
 {
     hf_desk_wait(&((hf_links *)it)->desk, ask);
 }
 
-bool hf_links_unwait(hf_lease_backend *it, hf_ask *ask)
+bool hf_links_unwait(hf_lease_backend *it, hf_lease_request *ask)
 {
     hf_links *links = (hf_links *)it;
     if (!hf_desk_unwait(&links->desk, ask))
@@ -330,7 +330,7 @@ int64_t hf_links_silence_us(const hf_links *links)
     return silence_us < LINK_SILENT_MIN_US ? LINK_SILENT_MIN_US : silence_us;
 }
 
-void hf_links_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size)
+void hf_links_who(hf_lease_backend *it, const hf_lease_request *ask, char *out, size_t size)
 {
     hf_links *links = (hf_links *)it;
     hf_link *link = NULL;

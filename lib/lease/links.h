@@ -52,17 +52,19 @@ typedef struct hf_link_dialect {
     /* Tries all in one round trip; got[i]: it was granted. Its fence is the server's time in
      * microseconds, read after it was granted; `release` waits, for a second at most, until that
      * time has passed, in case the clock was set back. */
-    hf_status (*try)(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err);
+    hf_status (*try)(hf_link *link, hf_lease_request **asks, size_t count, bool *got,
+                     hf_error *err);
     hf_status (*release)(hf_link *link, const hf_lease_grant *grant, hf_error *err);
     /* A round trip that shows that it lives, once a pulse while it holds something; may tell others
      * who holds what since when. */
     hf_status (*ping)(hf_link *link, hf_error *err);
     void (*release_all)(hf_link *link);
-    void (*who)(hf_link *link, const hf_ask *ask, char *out, size_t size);
+    void (*who)(hf_link *link, const hf_lease_request *ask, char *out, size_t size);
     /* NULL where there is none. On the ear's link: tries those that wait, marking them; takes a
      * mark away; takes in what was told, and makes those due whose key it was. */
-    hf_status (*try_marked)(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err);
-    void (*unmark)(hf_link *link, const hf_ask *ask);
+    hf_status (*try_marked)(hf_link *link, hf_lease_request **asks, size_t count, bool *got,
+                            hf_error *err);
+    void (*unmark)(hf_link *link, const hf_lease_request *ask);
     hf_status (*hear)(hf_link *link, hf_error *err);
 } hf_link_dialect;
 
@@ -80,7 +82,7 @@ struct hf_links {
     size_t count; /* of the places below */
     size_t held, held_max;
     int64_t wakes_us; /* when the ear looks by itself */
-    hf_link grave; /* of the grants of links that have died */
+    hf_link grave;    /* of the grants of links that have died */
     hf_link all[HF_LEASE_POOL_MAX];
 };
 
@@ -88,12 +90,12 @@ struct hf_links {
 hf_status hf_links_open(const hf_link_dialect *dialect, const hf_lease_ops *ops,
                         const hf_lease_setup *setup, hf_lease_backend **out, hf_error *err);
 void hf_links_close(hf_lease_backend *it);
-hf_status hf_links_take(hf_lease_backend *it, hf_ask *ask, hf_error *err);
-void hf_links_wait(hf_lease_backend *it, hf_ask *ask);
-bool hf_links_unwait(hf_lease_backend *it, hf_ask *ask);
+hf_status hf_links_take(hf_lease_backend *it, hf_lease_request *ask, hf_error *err);
+void hf_links_wait(hf_lease_backend *it, hf_lease_request *ask);
+bool hf_links_unwait(hf_lease_backend *it, hf_lease_request *ask);
 void hf_links_give(hf_lease_backend *it, hf_lease_grant *grant);
 bool hf_links_sure(hf_lease_backend *it, const hf_lease_grant *grant);
-void hf_links_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size);
+void hf_links_who(hf_lease_backend *it, const hf_lease_request *ask, char *out, size_t size);
 const char *hf_links_grade(const hf_lease_backend *it);
 
 /* How long a session may be silent before the server ends it, and frees what it holds. A client of

@@ -24,7 +24,7 @@ enum {
 typedef struct ear {
     hf_links *links;
     int64_t look_us; /* when to try all that wait again */
-    hf_ask *asks[EAR_BATCH];
+    hf_lease_request *asks[EAR_BATCH];
     bool got[EAR_BATCH];
 } ear;
 
@@ -52,7 +52,7 @@ static hf_status ear_use(hf_links *links, hf_link **out, hf_error *err)
     return status;
 }
 
-static bool ear_unmark(hf_ask *ask, void *context)
+static bool ear_unmark(hf_lease_request *ask, void *context)
 {
     (void)context;
     ask->marked = false;

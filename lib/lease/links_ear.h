@@ -15,7 +15,7 @@ void hf_link_leave(hf_link *link);
 /* A lock that was granted on it. */
 void hf_link_note(hf_link *link, hf_lease_grant *grant);
 /* If it is for long, others are told at once who has it since when. */
-void hf_link_tell(hf_link *link, const hf_ask *ask);
+void hf_link_tell(hf_link *link, const hf_lease_request *ask);
 
 /* The ear's thread. */
 void *hf_links_ear(void *links);

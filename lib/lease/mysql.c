@@ -18,8 +18,7 @@
 /* A client that has vanished, is stopped or is cut off is ended by the server when it was silent
  * for that long. The zone is for the clock of the fences. The name is for those who may read the
  * performance schema. */
-#define MY_SETUP                                                                                   \
-    "SET SESSION wait_timeout = %lld, time_zone = '+00:00', @holdfast_lease = x'%s'"
+#define MY_SETUP "SET SESSION wait_timeout = %lld, time_zone = '+00:00', @holdfast_lease = x'%s'"
 
 /* The server's time in microseconds, which no session variable moves. */
 #define MY_NOW_US "TIMESTAMPDIFF(MICROSECOND,'1970-01-01',SYSDATE(6))"
@@ -75,7 +74,8 @@ static void my_put_marks(hf_buffer *out, const hf_lease_grant *grant, const char
 /* A column for each key: its fence, or 0 when someone else has it. */
 #define MY_TRY_OF(name) "IF(GET_LOCK(" name ",0)," MY_NOW_US ",0)a"
 
-static hf_status my_read_tries(hf_stmt *stmt, hf_ask **asks, size_t count, bool *got, hf_error *err)
+static hf_status my_read_tries(hf_stmt *stmt, hf_lease_request **asks, size_t count, bool *got,
+                               hf_error *err)
 {
     bool row = false;
     hf_status status = hf_stmt_step(stmt, &row, err);
@@ -90,7 +90,8 @@ static hf_status my_read_tries(hf_stmt *stmt, hf_ask **asks, size_t count, bool 
 }
 
 /* Those that wait: as many columns. */
-static hf_status my_try_many(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
+static hf_status my_try_many(hf_link *link, hf_lease_request **asks, size_t count, bool *got,
+                             hf_error *err)
 {
     hf_buffer text = {0};
     hf_stmt *stmt = NULL;
@@ -110,7 +111,8 @@ static hf_status my_try_many(hf_link *link, hf_ask **asks, size_t count, bool *g
 }
 
 /* One key, by a statement that is kept. */
-static hf_status my_try(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
+static hf_status my_try(hf_link *link, hf_lease_request **asks, size_t count, bool *got,
+                        hf_error *err)
 {
     my_lock_name name;
     hf_stmt *stmt = NULL;
@@ -192,7 +194,7 @@ static hf_status my_ping(hf_link *link, hf_error *err)
 }
 
 /* Since when a connection has the key, by the server's clock; 0: it has not said so, or not yet. */
-static int64_t my_since_us(hf_link *link, const hf_ask *ask, const char *id)
+static int64_t my_since_us(hf_link *link, const hf_lease_request *ask, const char *id)
 {
     static const char query[] =
         "SELECT GROUP_CONCAT(n.d ORDER BY n.d) FROM (SELECT a.d+4*b.d+16*c.d+64*e.d d FROM"
@@ -238,7 +240,7 @@ static void my_find_name(hf_link *link, const char *id, char *out, size_t size)
         snprintf(out, size, "connection %s", id);
 }
 
-static void my_who(hf_link *link, const hf_ask *ask, char *out, size_t size)
+static void my_who(hf_link *link, const hf_lease_request *ask, char *out, size_t size)
 {
     my_lock_name key;
     char text[80], id[24] = "", name[320], when[HF_TIME_TEXT];

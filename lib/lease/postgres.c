@@ -28,7 +28,7 @@
     " WHERE name IN ('idle_session_timeout', 'tcp_user_timeout')"
 
 /* The server's time in microseconds. */
-#define PG_NOW_US "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+#define PG_NOW_US  "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 #define PG_CHANNEL "holdfast_lease"
 
 enum {
@@ -68,7 +68,7 @@ static hf_status pg_number_of(hf_stmt *stmt, int64_t *out, hf_error *err)
     return status;
 }
 
-static hf_status pg_try_one(hf_link *link, hf_ask *ask, bool *got, hf_error *err)
+static hf_status pg_try_one(hf_link *link, hf_lease_request *ask, bool *got, hf_error *err)
 {
     static const char text[] =
         "SELECT CASE WHEN pg_try_advisory_lock($1) THEN " PG_NOW_US " ELSE 0 END";
@@ -84,7 +84,8 @@ static hf_status pg_try_one(hf_link *link, hf_ask *ask, bool *got, hf_error *err
     return status;
 }
 
-static hf_status pg_try(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
+static hf_status pg_try(hf_link *link, hf_lease_request **asks, size_t count, bool *got,
+                        hf_error *err)
 {
     hf_status status = HF_OK;
     for (size_t i = 0; i < count && status == HF_OK; i++)
@@ -102,7 +103,7 @@ static hf_status pg_try(hf_link *link, hf_ask **asks, size_t count, bool *got, h
     " ELSE CASE WHEN pg_try_advisory_lock(key) THEN 2 ELSE 0 END END AS s"                         \
     " FROM unnest($1, $2, $3) u (key, mark, had) OFFSET 0) AS tried"
 
-static hf_status pg_read_marked(hf_stmt *stmt, hf_ask **asks, size_t count, bool *got,
+static hf_status pg_read_marked(hf_stmt *stmt, hf_lease_request **asks, size_t count, bool *got,
                                 hf_error *err)
 {
     hf_status status = HF_OK;
@@ -122,7 +123,8 @@ static hf_status pg_read_marked(hf_stmt *stmt, hf_ask **asks, size_t count, bool
     return status;
 }
 
-static hf_status pg_try_marked(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
+static hf_status pg_try_marked(hf_link *link, hf_lease_request **asks, size_t count, bool *got,
+                               hf_error *err)
 {
     hf_stmt *stmt = NULL;
     hf_list list;
@@ -147,7 +149,7 @@ static hf_status pg_try_marked(hf_link *link, hf_ask **asks, size_t count, bool 
     return status;
 }
 
-static void pg_unmark(hf_link *link, const hf_ask *ask)
+static void pg_unmark(hf_link *link, const hf_lease_request *ask)
 {
     hf_stmt *stmt = NULL;
     int64_t number;
@@ -193,7 +195,7 @@ static void pg_release_all(hf_link *link)
 
 /* ---- hearing ---- */
 
-static bool pg_is_told(hf_ask *ask, void *context)
+static bool pg_is_told(hf_lease_request *ask, void *context)
 {
     char payload[17];
     pg_payload(ask->grant, payload);
@@ -246,7 +248,7 @@ static hf_status pg_ping(hf_link *link, hf_error *err)
     return hf_stmt_run(stmt, err);
 }
 
-static void pg_who(hf_link *link, const hf_ask *ask, char *out, size_t size)
+static void pg_who(hf_link *link, const hf_lease_request *ask, char *out, size_t size)
 {
     static const char text[] =
         "SELECT CASE WHEN a.application_name IN ('', 'holdfast') THEN a.usename ELSE "

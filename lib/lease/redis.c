@@ -116,7 +116,7 @@ void redis_leave(redis_backend *it, hf_redis *redis)
 
 /* ---- scripts ---- */
 
-void redis_queue_take(redis_backend *it, hf_redis *redis, hf_ask *ask)
+void redis_queue_take(redis_backend *it, hf_redis *redis, hf_lease_request *ask)
 {
     char key[REDIS_KEY_SIZE], value[REDIS_VALUE_SIZE], life[24];
     hf_lease_grant *grant = ask->grant;
@@ -202,7 +202,7 @@ bool redis_undo(redis_backend *it, const hf_lease_grant *grant)
     return true;
 }
 
-static hf_status redis_take(hf_lease_backend *base, hf_ask *ask, hf_error *err)
+static hf_status redis_take(hf_lease_backend *base, hf_lease_request *ask, hf_error *err)
 {
     redis_backend *it = redis_of(base);
     hf_redis *redis = NULL;
@@ -232,12 +232,12 @@ static hf_status redis_take(hf_lease_backend *base, hf_ask *ask, hf_error *err)
     return HF_OK;
 }
 
-static void redis_wait_for(hf_lease_backend *base, hf_ask *ask)
+static void redis_wait_for(hf_lease_backend *base, hf_lease_request *ask)
 {
     hf_desk_wait(&redis_of(base)->desk, ask);
 }
 
-static bool redis_unwait(hf_lease_backend *base, hf_ask *ask)
+static bool redis_unwait(hf_lease_backend *base, hf_lease_request *ask)
 {
     return hf_desk_unwait(&redis_of(base)->desk, ask);
 }
@@ -257,7 +257,7 @@ static bool redis_sure(hf_lease_backend *base, const hf_lease_grant *grant)
     return sure;
 }
 
-static void redis_who(hf_lease_backend *base, const hf_ask *ask, char *out, size_t size)
+static void redis_who(hf_lease_backend *base, const hf_lease_request *ask, char *out, size_t size)
 {
     redis_backend *it = redis_of(base);
     char key[REDIS_KEY_SIZE], when[HF_TIME_TEXT];

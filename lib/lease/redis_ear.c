@@ -22,20 +22,20 @@ typedef struct redis_ears {
     hf_redis *link; /* NULL: not connected; opened when someone waits */
     bool subscribed[REDIS_SHARDS], needed[REDIS_SHARDS];
     int64_t look_us, keep_us; /* when to try all, when to keep */
-    hf_ask *asks[EAR_BATCH];
+    hf_lease_request *asks[EAR_BATCH];
     bool failed; /* the last flight: its asks are tried once more */
 } redis_ears;
 
 /* ---- hearing ---- */
 
-static bool redis_note_need(hf_ask *ask, void *context)
+static bool redis_note_need(hf_lease_request *ask, void *context)
 {
     redis_ears *e = context;
     e->needed[ask->grant->digest[0]] = true;
     return false;
 }
 
-static bool redis_is_told(hf_ask *ask, void *context)
+static bool redis_is_told(hf_lease_request *ask, void *context)
 {
     char hex[2 * REDIS_DIGEST + 1];
     hf_hex(ask->grant->digest, REDIS_DIGEST, hex);

@@ -57,7 +57,7 @@ hf_status redis_use(redis_backend *it, hf_redis **out, hf_error *err);
 void redis_leave(redis_backend *it, hf_redis *redis);
 
 /* Queue a script; its answer is a number. HF_RETRY: the server has forgotten it. */
-void redis_queue_take(redis_backend *it, hf_redis *redis, hf_ask *ask);
+void redis_queue_take(redis_backend *it, hf_redis *redis, hf_lease_request *ask);
 void redis_queue_keep(redis_backend *it, hf_redis *redis, const hf_lease_grant *grant, int64_t ms);
 hf_status redis_number(hf_redis *redis, int64_t *out, hf_error *err);
 

@@ -61,7 +61,7 @@ typedef struct rows_backend {
     char user[HF_TEXT_SIZE], name[HF_TEXT_SIZE];
     int64_t idle_us;
     hf_grade grade;
-    hf_ask *picked[HF_BATCH_OPS_MAX]; /* of the ear */
+    hf_lease_request *picked[HF_BATCH_OPS_MAX]; /* of the ear */
     hf_resource wanted[HF_BATCH_OPS_MAX];
 } rows_backend;
 
@@ -243,7 +243,8 @@ static bool rows_pay_all(rows_backend *rows)
 /* ---- taking and giving ---- */
 
 /* One try with one session. HF_EXPIRED: it is dead. */
-static hf_status rows_try(rows_backend *rows, rows_session *by, hf_ask *ask, hf_error *err)
+static hf_status rows_try(rows_backend *rows, rows_session *by, hf_lease_request *ask,
+                          hf_error *err)
 {
     hf_resource resource;
     hf_lock lock;
@@ -268,7 +269,7 @@ static hf_status rows_try(rows_backend *rows, rows_session *by, hf_ask *ask, hf_
     return status;
 }
 
-static hf_status rows_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
+static hf_status rows_take(hf_lease_backend *it, hf_lease_request *ask, hf_error *err)
 {
     rows_backend *rows = lease_rows_of(it);
     rows_session *by = NULL;
@@ -292,12 +293,12 @@ static hf_status rows_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
     return status;
 }
 
-static void rows_wait(hf_lease_backend *it, hf_ask *ask)
+static void rows_wait(hf_lease_backend *it, hf_lease_request *ask)
 {
     hf_desk_wait(&lease_rows_of(it)->desk, ask);
 }
 
-static bool rows_unwait(hf_lease_backend *it, hf_ask *ask)
+static bool rows_unwait(hf_lease_backend *it, hf_lease_request *ask)
 {
     return hf_desk_unwait(&lease_rows_of(it)->desk, ask);
 }
@@ -321,7 +322,7 @@ static bool rows_sure(hf_lease_backend *it, const hf_lease_grant *grant)
     return hf_session_is_held(((rows_session *)grant->link)->session, &resource);
 }
 
-static void rows_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size)
+static void rows_who(hf_lease_backend *it, const hf_lease_request *ask, char *out, size_t size)
 {
     hf_result *result = NULL;
     hf_resource resource;
