@@ -3,15 +3,15 @@
  * here and nowhere else. */
 #include "db/mysql_inside.h"
 
-typedef struct meaning {
+typedef struct mysql_meaning {
     unsigned code;
     hf_status status;
     hf_failure failure;
-} meaning;
+} mysql_meaning;
 
 /* By number. What is not here is HF_INTERNAL with the server's words; from 2000 to 2999 it is the
  * client library's, and the connection is of no more use. */
-static const meaning meanings[] = {
+static const mysql_meaning meanings[] = {
     {1020, HF_RETRY, HF_FAILURE_CONFLICT},      /* record has changed since last read */
     {1021, HF_UNAVAILABLE, HF_FAILURE_LIMIT},   /* disk full */
     {1037, HF_UNAVAILABLE, HF_FAILURE_LIMIT},   /* out of memory */
@@ -83,7 +83,7 @@ enum {
 };
 
 /* NULL: the table does not tell. */
-static const meaning *mysql_errors_told(unsigned code, bool mariadb)
+static const mysql_meaning *mysql_errors_told(unsigned code, bool mariadb)
 {
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (meanings[i].code == code && (code != IDLE_TOO_LONG || !mariadb))
@@ -96,26 +96,26 @@ static const meaning *mysql_errors_told(unsigned code, bool mariadb)
 static bool mysql_errors_is_away(unsigned code, bool mariadb)
 {
     static const unsigned away[] = {1047, 2002, 2003, 2005, SERVER_GONE, 2013};
-    const meaning *told = mysql_errors_told(code, mariadb);
-    bool is = told != NULL &&
-              (told->failure == HF_FAILURE_LOST || told->failure == HF_FAILURE_LIMIT);
+    const mysql_meaning *told = mysql_errors_told(code, mariadb);
+    bool is =
+        told != NULL && (told->failure == HF_FAILURE_LOST || told->failure == HF_FAILURE_LIMIT);
     for (size_t i = 0; i < sizeof away / sizeof *away; i++)
         is = is || away[i] == code;
     return is;
 }
 
 /* The library closes what it has found to be lost. */
-static meaning mysql_errors_meaning_of(MYSQL *conn)
+static mysql_meaning mysql_errors_meaning_of(MYSQL *conn)
 {
     unsigned code = mysql_errno(conn);
     if (conn->net.pvio == NULL || (code >= CLIENT_FIRST && code <= CLIENT_LAST))
-        return (meaning){code, HF_UNAVAILABLE, HF_FAILURE_LOST};
-    const meaning *told = mysql_errors_told(code, mariadb_connection(conn));
+        return (mysql_meaning){code, HF_UNAVAILABLE, HF_FAILURE_LOST};
+    const mysql_meaning *told = mysql_errors_told(code, mariadb_connection(conn));
     if (told != NULL)
         return *told;
     if (strcmp(mysql_sqlstate(conn), "40001") == 0)
-        return (meaning){code, HF_RETRY, HF_FAILURE_CONFLICT};
-    return (meaning){code, HF_INTERNAL, HF_FAILURE_OTHER};
+        return (mysql_meaning){code, HF_RETRY, HF_FAILURE_CONFLICT};
+    return (mysql_meaning){code, HF_INTERNAL, HF_FAILURE_OTHER};
 }
 
 bool my_is_lost(MYSQL *conn)
@@ -167,7 +167,7 @@ static void words_of(MYSQL *conn, char *out, size_t size)
 
 /* The server's words for a duplicate repeat the key, for someone who is busy they say nothing more.
  * */
-static void mysql_errors_say(my_db *db, const meaning *it)
+static void mysql_errors_say(my_db *db, const mysql_meaning *it)
 {
     char words[MYSQL_ERRMSG_SIZE] = "";
     bool large = it->failure == HF_FAILURE_LOST && db->text.size > LARGE;
@@ -186,7 +186,7 @@ static void mysql_errors_say(my_db *db, const meaning *it)
 hf_status my_failed(my_db *db, bool commits, bool coming)
 {
     unsigned code = mysql_errno(db->conn);
-    meaning it = mysql_errors_meaning_of(db->conn);
+    mysql_meaning it = mysql_errors_meaning_of(db->conn);
     if (code == OUT_OF_SYNC && db->target == NULL && !db->lost) {
         db->base.failure = HF_FAILURE_OTHER;
         return hf_fail(&db->error, HF_INVALID,

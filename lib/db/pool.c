@@ -19,12 +19,12 @@
 #define IDLE_MAX_US INT64_C(20000000) /* firewalls and servers drop what is idle for long */
 #define WAIT_MAX_US INT64_C(86400000000)
 
-typedef struct waiter {
+typedef struct pool_waiter {
     pthread_cond_t served;
     bool has_place;   /* it may go on: */
     hf_pooled *given; /* with this connection; NULL: with one it opens */
-    struct waiter *next;
-} waiter;
+    struct pool_waiter *next;
+} pool_waiter;
 
 struct hf_pool {
     const hf_db_driver *driver;
@@ -36,9 +36,9 @@ struct hf_pool {
     int64_t age_max_us;     /* 0: however old */
     pthread_condattr_t monotonic;
     pthread_mutex_t mutex;
-    size_t places;   /* taken: a connection is there, or being opened */
-    hf_pooled *idle; /* the one used last first, so the rest in order of age */
-    waiter *waiters; /* the first to be served first */
+    size_t places;        /* taken: a connection is there, or being opened */
+    hf_pooled *idle;      /* the one used last first, so the rest in order of age */
+    pool_waiter *waiters; /* the first to be served first */
 };
 
 /* ---- the pool itself ---- */
@@ -125,7 +125,7 @@ void hf_pool_close(hf_pool *pool)
 /* A place, with a connection or without, goes to who waits longest. False: nobody waits. */
 static bool pool_serve(hf_pool *pool, hf_pooled *given)
 {
-    waiter *first = pool->waiters;
+    pool_waiter *first = pool->waiters;
     if (first == NULL)
         return false;
     pool->waiters = first->next;
@@ -175,9 +175,9 @@ static struct timespec monotonic_in(int64_t us)
     return at;
 }
 
-static void leave_line(hf_pool *pool, const waiter *me)
+static void leave_line(hf_pool *pool, const pool_waiter *me)
 {
-    waiter **at = &pool->waiters;
+    pool_waiter **at = &pool->waiters;
     while (*at != me)
         at = &(*at)->next;
     *at = me->next;
@@ -186,7 +186,7 @@ static void leave_line(hf_pool *pool, const waiter *me)
 /* Waits in line for a place. False: not in time. */
 static bool pool_wait_in_line(hf_pool *pool, int64_t wait_us, hf_pooled **out)
 {
-    waiter me = {0}, **last = &pool->waiters;
+    pool_waiter me = {0}, **last = &pool->waiters;
     struct timespec until = monotonic_in(wait_us < WAIT_MAX_US ? wait_us : WAIT_MAX_US);
     int code = 0;
     if (wait_us <= 0)

@@ -6,16 +6,16 @@
 #include <ctype.h>
 #include <stdio.h>
 
-typedef struct meaning {
+typedef struct postgres_meaning {
     const char *state; /* the first characters of the SQLSTATE */
     hf_status status;
     hf_failure failure;
     const char *what; /* before "the database ..." */
     const char *advice;
-} meaning;
+} postgres_meaning;
 
 /* The first that fits. */
-static const meaning meanings[] = {
+static const postgres_meaning meanings[] = {
     {"40001", HF_RETRY, HF_FAILURE_CONFLICT, "Another transaction got in between in",
      "Run this one again."},
     {"40P01", HF_RETRY, HF_FAILURE_CONFLICT, "Two transactions waited for each other in",
@@ -58,19 +58,19 @@ static const meaning meanings[] = {
     {"", HF_INTERNAL, HF_FAILURE_OTHER, "A statement failed in", ""},
 };
 
-static const meaning changed_tables = {"0A000", HF_RETRY, HF_FAILURE_CONFLICT,
-                                       "A table was altered meanwhile in",
-                                       "Run the transaction again."};
+static const postgres_meaning changed_tables = {"0A000", HF_RETRY, HF_FAILURE_CONFLICT,
+                                                "A table was altered meanwhile in",
+                                                "Run the transaction again."};
 
 /* Waiting may help: it starts, ends, or has no connection left. */
-static bool postgres_errors_is_away(const meaning *it)
+static bool postgres_errors_is_away(const postgres_meaning *it)
 {
     return it->failure == HF_FAILURE_LOST || it->failure == HF_FAILURE_LIMIT;
 }
 
-static const meaning *postgres_errors_meaning_of(const char *state)
+static const postgres_meaning *postgres_errors_meaning_of(const char *state)
 {
-    const meaning *it = meanings;
+    const postgres_meaning *it = meanings;
     while (strncmp(it->state, state, strlen(it->state)) != 0)
         it++;
     return it;
@@ -117,7 +117,7 @@ hf_status pg_refused(pg_db *db, const PGresult *result, bool named, hf_error *er
     if (strcmp(state, "25P02") == 0)
         return pg_roll_back_first(db, err);
     bool altered = named && strcmp(state, changed_tables.state) == 0;
-    const meaning *it =
+    const postgres_meaning *it =
         altered ? &changed_tables : postgres_errors_meaning_of(pg_is_fatal(result) ? "57P" : state);
     db->base.failure = it->failure;
     hf_error_set(err, it->status, "%s %s: %.*s (%s).%s%s", it->what, db->path, line_size(message),
@@ -214,7 +214,7 @@ hf_status pg_unconnected(PGconn *conn, bool late, int64_t timeout_us, hf_error *
             "No connection to %s as %s: no answer within %.1f s. Check that the server runs.", path,
             user, (double)timeout_us / 1e6);
     const char *message = find_state(text, state);
-    const meaning *it = postgres_errors_meaning_of(state);
+    const postgres_meaning *it = postgres_errors_meaning_of(state);
     bool away = message != NULL ? postgres_errors_is_away(it)
                                 : !PQconnectionNeedsPassword(conn) && !postgres_errors_is_tls(text);
     if (message != NULL)

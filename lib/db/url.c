@@ -185,21 +185,21 @@ hf_status hf_url_secret(const char *what, const char *path, char **out, hf_error
 
 /* ---- holdfast's parameters ---- */
 
-typedef enum own {
+typedef enum url_parameter {
     OWN_NAMESPACE,
     OWN_POOLER,
     OWN_DURABILITY,
     OWN_PASSWORD_FILE,
     OWN_REPLICAS,
     OWN_COUNT
-} own;
+} url_parameter;
 
 static const char *const own_names[] = {"namespace", "pooler", "durability", "password_file",
                                         "replicas"};
 
-static own own_of(hf_slice name)
+static url_parameter url_parameter_of(hf_slice name)
 {
-    own it = OWN_NAMESPACE;
+    url_parameter it = OWN_NAMESPACE;
     while (it < OWN_COUNT && !hf_slice_equal(name, hf_slice_of(own_names[it])))
         it++;
     return it;
@@ -215,7 +215,7 @@ static hf_status url_take_replicas(hf_url *out, const char *value, hf_error *err
     return HF_OK;
 }
 
-static hf_status url_take(hf_url *out, own it, const char *value, hf_error *err)
+static hf_status url_take(hf_url *out, url_parameter it, const char *value, hf_error *err)
 {
     switch (it) {
     case OWN_NAMESPACE:
@@ -241,7 +241,7 @@ static hf_status url_take(hf_url *out, own it, const char *value, hf_error *err)
 }
 
 /* `value` as it stands in the URL. */
-static hf_status take_own(hf_url *out, own it, hf_slice value, hf_error *err)
+static hf_status take_own(hf_url *out, url_parameter it, hf_slice value, hf_error *err)
 {
     char *plain = NULL;
     if (value.size == 0)
@@ -265,7 +265,7 @@ static hf_status read_query(const char *query, hf_url *out, hf_buffer *rest, hf_
     bool seen[OWN_COUNT] = {false};
     char before = '?';
     while (hf_url_next(&query, &name, &value)) {
-        own it = own_of(name);
+        url_parameter it = url_parameter_of(name);
         if (it == OWN_COUNT) {
             hf_buffer_add(rest, &before, 1);
             hf_buffer_add(rest, name.at, (size_t)(query - name.at));

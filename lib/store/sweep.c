@@ -5,16 +5,16 @@
 
 #include "base/error.h"
 
-typedef struct sweeper {
+typedef struct sweep_run {
     void *context;
     const hf_sweep_ops *ops;
     hf_rows *rows;
     int64_t now_us;
     size_t budget; /* rows it may still look at */
     size_t swept;
-} sweeper;
+} sweep_run;
 
-static hf_status sweep_end_dead(sweeper *s, hf_error *err)
+static hf_status sweep_end_dead(sweep_run *s, hf_error *err)
 {
     while (s->budget > 0) {
         if (!hf_rows_reset(s->rows, s->budget < 64 ? s->budget : 64))
@@ -36,7 +36,7 @@ static hf_status sweep_end_dead(sweeper *s, hf_error *err)
     return HF_OK;
 }
 
-static hf_status sweep_end_spent(sweeper *s, hf_error *err)
+static hf_status sweep_end_spent(sweep_run *s, hf_error *err)
 {
     if (s->budget == 0)
         return HF_OK;
@@ -66,7 +66,7 @@ static hf_status sweep_end_spent(sweeper *s, hf_error *err)
     return HF_OK;
 }
 
-static hf_status sweep_drop_old(sweeper *s, hf_error *err)
+static hf_status sweep_drop_old(sweep_run *s, hf_error *err)
 {
     int64_t before_us = s->now_us - HF_KEEP_US;
     size_t dropped = 0;
@@ -88,7 +88,7 @@ static hf_status sweep_drop_old(sweeper *s, hf_error *err)
     return HF_OK;
 }
 
-static hf_status sweep_drop_anchors(sweeper *s, bool *end, hf_error *err)
+static hf_status sweep_drop_anchors(sweep_run *s, bool *end, hf_error *err)
 {
     size_t dropped = 0;
     if (s->budget == 0)
@@ -110,7 +110,7 @@ typedef struct walk {
     int64_t stop_us;   /* it stops at one that is younger */
 } walk;
 
-static hf_status sweep_walk_events(sweeper *s, const walk *by, hf_sweep_events *over,
+static hf_status sweep_walk_events(sweep_run *s, const walk *by, hf_sweep_events *over,
                                    hf_event_marks *marks, bool *stopped, hf_error *err)
 {
     size_t gone = 0, looked = 0;
@@ -139,7 +139,7 @@ static hf_status sweep_walk_events(sweeper *s, const walk *by, hf_sweep_events *
 
 /* First what was kept longer, among those that earlier sweeps have passed; then the rest. *end: it
  * came to where both stop. */
-static hf_status sweep_drop_events(sweeper *s, const hf_op *op, bool *end, hf_error *err)
+static hf_status sweep_drop_events(sweep_run *s, const hf_op *op, bool *end, hf_error *err)
 {
     hf_event_marks marks = {0};
     hf_status status = HF_OK;
@@ -176,7 +176,7 @@ static hf_status sweep_drop_events(sweeper *s, const hf_op *op, bool *end, hf_er
 hf_status hf_sweep(void *context, const hf_sweep_ops *ops, hf_rows *rows, hf_op *op, int64_t now_us,
                    hf_error *err)
 {
-    sweeper s = {context, ops, rows, now_us, op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit, 0};
+    sweep_run s = {context, ops, rows, now_us, op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit, 0};
     bool end = false, events_end = false;
     hf_status status = sweep_end_dead(&s, err);
     if (status == HF_OK)

@@ -20,14 +20,14 @@
 
 /* Who waits for a token: as the one presented (session NULL), or as the one that opened the
  * session. */
-typedef struct waiter {
-    struct waiter *next;
+typedef struct token_waiter {
+    struct token_waiter *next;
     caller *who;
     caller_session *session;
-} waiter;
+} token_waiter;
 
 /* A token that the store is being asked for. */
-typedef struct look {
+typedef struct token_lookup {
     lru_entry entry;
     loop_job job;
     hf_op op;
@@ -42,8 +42,8 @@ typedef struct look {
     /* the token may have been changed since: no longer in the table, and the answer is not to be
      * kept */
     bool stale;
-    waiter *waiters, **waiters_end;
-} look;
+    token_waiter *waiters, **waiters_end;
+} token_lookup;
 
 #define OF(type, item) WHOLE(type, entry, item)
 
@@ -100,19 +100,19 @@ static void authenticate_tell(caller *who, caller_session *session, const auth_c
         who->flaw = it == NULL ? authenticate_unknown_flaw(who) : authenticate_dead_flaw(who, it);
 }
 
-static void authenticate_tell_failure(look *it, hf_status status)
+static void authenticate_tell_failure(token_lookup *it, hf_status status)
 {
-    for (waiter *w = it->waiters, *next; w != NULL; w = next) {
+    for (token_waiter *w = it->waiters, *next; w != NULL; w = next) {
         next = w->next;
         caller_fail(w->who, status, jobs_told(status));
         caller_settle(w->who);
     }
 }
 
-static void authenticate_tell_waiters(look *it, const auth_cache_token *read)
+static void authenticate_tell_waiters(token_lookup *it, const auth_cache_token *read)
 {
     int64_t now_us = hf_seam.boot_us();
-    for (waiter *w = it->waiters, *next; w != NULL; w = next) {
+    for (token_waiter *w = it->waiters, *next; w != NULL; w = next) {
         next = w->next;
         authenticate_tell(w->who, w->session, read, now_us);
         caller_settle(w->who);
@@ -121,7 +121,7 @@ static void authenticate_tell_waiters(look *it, const auth_cache_token *read)
 
 /* ---- looking a token up ---- */
 
-static void authenticate_look_free(look *it)
+static void authenticate_look_free(token_lookup *it)
 {
     hf_secret_wipe(it->name, sizeof it->name);
     hf_secret_wipe(it->entry.key, sizeof it->entry.key);
@@ -129,7 +129,7 @@ static void authenticate_look_free(look *it)
     hf_free(it);
 }
 
-static void authenticate_read_token(const look *it, auth_cache_token *out)
+static void authenticate_read_token(const token_lookup *it, auth_cache_token *out)
 {
     const hf_answer *answer = &it->op.answer;
     const hf_token *token = &answer->tokens[0];
@@ -147,7 +147,7 @@ static void authenticate_read_token(const look *it, auth_cache_token *out)
     out->answered_us = hf_seam.boot_us();
 }
 
-static void authenticate_keep(look *it, const auth_cache_token *read)
+static void authenticate_keep(token_lookup *it, const auth_cache_token *read)
 {
     if (it->stale)
         return;
@@ -161,7 +161,7 @@ static void authenticate_look_finish(loop_job *job);
 
 /* One step of a look: its op. A sign-in is in the store of the sessions, a token in that of the
  * tokens. */
-static hf_status authenticate_look_submit(look *it, hf_error *err)
+static hf_status authenticate_look_submit(token_lookup *it, hf_error *err)
 {
     bool of_session = it->op.kind != HF_OP_TOKEN_FIND;
     it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true},
@@ -170,7 +170,7 @@ static hf_status authenticate_look_submit(look *it, hf_error *err)
 }
 
 /* What comes after the sign-in was found or beaten. HF_NOT_FOUND: it is none, or it has ended. */
-static hf_status authenticate_sign_in_next(look *it, const hf_answer *answer)
+static hf_status authenticate_sign_in_next(token_lookup *it, const hf_answer *answer)
 {
     static const size_t mark = sizeof HF_SIGN_IN - 1;
     const hf_session_info *found = answer->sessions_count == 1 ? &answer->sessions[0] : NULL;
@@ -193,7 +193,7 @@ static hf_status authenticate_sign_in_next(look *it, const hf_answer *answer)
 }
 
 /* True: the look goes on with another step, else *status says why it has ended. */
-static bool authenticate_look_goes_on(look *it, hf_status *status)
+static bool authenticate_look_goes_on(token_lookup *it, hf_status *status)
 {
     if (it->op.kind == HF_OP_TOKEN_FIND)
         return false;
@@ -208,7 +208,7 @@ static bool authenticate_look_goes_on(look *it, hf_status *status)
 
 static void authenticate_look_finish(loop_job *job)
 {
-    look *it = WHOLE(look, job, job);
+    token_lookup *it = WHOLE(token_lookup, job, job);
     const hf_answer *answer = &it->op.answer;
     hf_status status = job->job.status != HF_OK ? job->job.status : answer->status;
     auth_cache_token read = {0};
@@ -231,13 +231,13 @@ static void authenticate_look_finish(loop_job *job)
 
 /* The look-up that is under way for that name, begun if need be; NULL: *err says why there is none.
  * */
-static look *authenticate_look_for(authenticator *all, auth_cache_name by, const void *name,
-                                   const hf_credentials *cookie, hf_error *err)
+static token_lookup *authenticate_look_for(authenticator *all, auth_cache_name by, const void *name,
+                                           const hf_credentials *cookie, hf_error *err)
 {
     lru_entry *entry = lru_find(&all->looks, (unsigned char)by, name, AUTH_CACHE_NAME_SIZE);
     if (entry != NULL)
-        return OF(look, entry);
-    look *it = hf_alloc(sizeof *it);
+        return OF(token_lookup, entry);
+    token_lookup *it = hf_alloc(sizeof *it);
     if (it == NULL) {
         hf_error_set(err, HF_NO_MEMORY, "Out of memory; nothing was done.");
         return NULL;
@@ -282,13 +282,13 @@ static void authenticate_wait_for_token(authenticator *all, caller *who, caller_
                                         const hf_credentials *cookie)
 {
     hf_error err;
-    waiter *w = hf_arena_alloc(who->arena, sizeof *w);
-    look *it = w == NULL ? NULL : authenticate_look_for(all, by, name, cookie, &err);
+    token_waiter *w = hf_arena_alloc(who->arena, sizeof *w);
+    token_lookup *it = w == NULL ? NULL : authenticate_look_for(all, by, name, cookie, &err);
     if (it == NULL) {
         caller_fail(who, w == NULL ? HF_NO_MEMORY : err.status, w == NULL ? NULL : err.message);
         return;
     }
-    *w = (waiter){NULL, who, session};
+    *w = (token_waiter){NULL, who, session};
     *it->waiters_end = w;
     it->waiters_end = &w->next;
     who->waits++;
@@ -436,7 +436,7 @@ static void authenticate_distrust_looks(authenticator *all)
 {
     for (lru_entry *entry; (entry = all->looks.oldest) != NULL;) {
         lru_remove(&all->looks, entry);
-        OF(look, entry)->stale = true;
+        OF(token_lookup, entry)->stale = true;
     }
 }
 

@@ -17,13 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct look look;
+typedef struct quota_look quota_look;
 
 typedef struct quota {
     lru_entry entry; /* first */
     size_t allowance;
     size_t under_way;
-    look *look;             /* while it is looking */
+    quota_look *look;       /* while it is looking */
     quotas_claim *waiting;  /* in the order they came; NULL: it is quiet */
     quotas_claim **end;     /* of those */
     bool given_back;        /* something was, since the look began */
@@ -32,7 +32,7 @@ typedef struct quota {
     size_t full_held;
 } quota;
 
-struct look {
+struct quota_look {
     loop_job job; /* first */
     hf_op op;
     quotas *of;
@@ -189,7 +189,7 @@ static bool quotas_is_full(const quotas *all, const quota *it)
 
 static void quotas_looked(loop_job *job)
 {
-    look *of = (look *)job;
+    quota_look *of = (quota_look *)job;
     const hf_answer *answer = &of->op.answer;
     hf_status status = job->job.status != HF_OK ? job->job.status : answer->status;
     if (status == HF_OK)
@@ -204,7 +204,7 @@ static void quotas_looked(loop_job *job)
 /* Q2: nothing is under way. */
 static hf_status quotas_begin_look(quotas *all, quota *it, hf_error *err)
 {
-    look *of = hf_alloc(sizeof *of);
+    quota_look *of = hf_alloc(sizeof *of);
     if (of == NULL)
         return hf_fail_memory(err);
     memcpy(of->id, it->entry.key, it->entry.size);
