@@ -4,6 +4,7 @@
 #include "lock/step.h"
 
 #include "base/time.h"
+#include "lock/fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +20,18 @@ static void *answer_values(hf_step *step, size_t count, size_t size)
     return out;
 }
 
+void hf_fill_name(const hf_resource_row *row, hf_resource *out)
+{
+    hf_slice_copy(out->type, sizeof out->type, row->type);
+    hf_slice_copy(out->id, sizeof out->id, row->id);
+}
+
 void hf_fill_lock(const hf_lock_row *row, hf_lock *out)
 {
     int64_t expires_us = row->session->expires_us;
-    hf_slice_copy(out->resource.type, sizeof out->resource.type, row->resource->type);
-    hf_slice_copy(out->resource.id, sizeof out->resource.id, row->resource->id);
-    out->mode = row->mode;
-    out->fence = row->fence;
-    out->since_us = row->since_us;
+    hf_show(&hf_lock_fields, row, out);
+    hf_fill_name(row->resource, &out->resource);
     out->expires_us = row->ends_us != 0 && row->ends_us < expires_us ? row->ends_us : expires_us;
-    out->ends_us = row->ends_us;
-    hf_slice_copy(out->purpose, sizeof out->purpose, row->purpose);
     memcpy(out->session, row->session->id, sizeof out->session);
     hf_slice_copy(out->user, sizeof out->user, row->session->user);
     hf_slice_copy(out->name, sizeof out->name, row->session->name);
@@ -51,15 +53,8 @@ void hf_answer_version(hf_step *step)
     hf_version *version = row->version == 0 ? NULL : answer_values(step, 1, sizeof *version);
     if (version == NULL)
         return;
-    hf_slice_copy(version->resource.type, sizeof version->resource.type, row->type);
-    hf_slice_copy(version->resource.id, sizeof version->resource.id, row->id);
-    version->number = row->version;
-    version->fence = row->saved_fence;
-    version->saved_us = row->saved_us;
-    version->gone = row->gone;
-    memcpy(version->session, row->saved_session, sizeof version->session);
-    hf_slice_copy(version->user, sizeof version->user, row->saved_user);
-    hf_slice_copy(version->name, sizeof version->name, row->saved_name);
+    hf_show(&hf_resource_fields, row, version);
+    hf_fill_name(row, &version->resource);
     step->op->answer.versions = version;
     step->op->answer.versions_count = 1;
 }
@@ -90,13 +85,11 @@ size_t hf_answer_holders(hf_step *step, const hf_session_row *but)
 
 static void answer_fill_request(const hf_request_row *row, hf_request *out)
 {
-    hf_slice_copy(out->resource.type, sizeof out->resource.type, row->resource->type);
-    hf_slice_copy(out->resource.id, sizeof out->resource.id, row->resource->id);
+    hf_show(&hf_request_fields, row, out);
+    hf_fill_name(row->resource, &out->resource);
     memcpy(out->session, row->session->id, sizeof out->session);
     hf_slice_copy(out->user, sizeof out->user, row->session->user);
     hf_slice_copy(out->name, sizeof out->name, row->session->name);
-    hf_slice_copy(out->message, sizeof out->message, row->message);
-    out->at_us = row->at_us;
 }
 
 static int by_age(const void *a, const void *b)
@@ -168,11 +161,11 @@ static int answer_by_resource(const void *a, const void *b)
     return hf_resource_compare(&x->resource, &y->resource);
 }
 
-/* Who took it since: noted when it was taken over, else whoever holds it now. */
+/* Who took it since, where that was not noted: whoever holds it now. */
 static hf_slice taken_by(const hf_step *step, const hf_lost_row *row)
 {
-    if (row->by.size > 0 || row->resource == NULL)
-        return row->by;
+    if (row->resource == NULL)
+        return HF_NOTHING;
     for (hf_lock_row *lock = row->resource->locks; lock != NULL; lock = lock->next)
         if (hf_lock_lives(lock, step->now_us) && lock->session != row->session)
             return lock->session->name;
@@ -195,19 +188,17 @@ void hf_answer_lost(hf_step *step)
     for (hf_lost_row *row = session->lost; row != NULL; row = row->next) {
         if (!row->present)
             continue;
+        hf_show(&hf_lost_fields, row, at);
         hf_slice_copy(at->resource.type, sizeof at->resource.type, row->type);
         hf_slice_copy(at->resource.id, sizeof at->resource.id, row->id);
-        hf_slice_copy(at->why, sizeof at->why, row->why);
-        hf_slice_copy(at->by, sizeof at->by, taken_by(step, row));
-        hf_slice_copy(at->reason, sizeof at->reason, row->reason);
-        at->fence = row->fence;
-        at++->at_us = row->at_us;
+        if (row->by.size == 0)
+            hf_slice_copy(at->by, sizeof at->by, taken_by(step, row));
+        at++;
     }
     for (hf_lock_row *row = session->locks; row != NULL; row = row->session_next) {
         if (!row->present || hf_lock_lives(row, step->now_us))
             continue;
-        hf_slice_copy(at->resource.type, sizeof at->resource.type, row->resource->type);
-        hf_slice_copy(at->resource.id, sizeof at->resource.id, row->resource->id);
+        hf_fill_name(row->resource, &at->resource);
         hf_slice_copy(at->why, sizeof at->why, hf_slice_of("expired"));
         at->fence = row->fence;
         at++->at_us = row->ends_us;
@@ -217,16 +208,17 @@ void hf_answer_lost(hf_step *step)
     step->op->answer.lost_count = count;
 }
 
-void hf_fill_session(const hf_session_row *row, hf_session_info *info)
+void hf_fill_session(const hf_session_row *row, hf_session_info *out)
 {
-    memcpy(info->id, row->id, sizeof info->id);
-    hf_slice_copy(info->user, sizeof info->user, row->user);
-    hf_slice_copy(info->name, sizeof info->name, row->name);
-    info->idle_us = row->idle_us;
-    info->opened_us = row->opened_us;
-    info->expires_us = row->expires_us;
-    info->ended_us = row->ended_us;
-    hf_slice_copy(info->token, sizeof info->token, row->caller);
+    hf_show(&hf_session_fields, row, out);
+}
+
+void hf_fill_event(const hf_event_row *row, int64_t seq, hf_event *out)
+{
+    hf_show(&hf_event_fields, row, out);
+    hf_slice_copy(out->resource.type, sizeof out->resource.type, row->type);
+    hf_slice_copy(out->resource.id, sizeof out->resource.id, row->id);
+    out->seq = seq;
 }
 
 void hf_answer_session(hf_step *step, const hf_session_row *row)

@@ -16,8 +16,10 @@
 bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us);
 
 /* Rows as the values that callers get, for stores that answer lists from a working set. */
+void hf_fill_name(const hf_resource_row *row, hf_resource *out);
 void hf_fill_lock(const hf_lock_row *row, hf_lock *out);
-void hf_fill_session(const hf_session_row *row, hf_session_info *info);
+void hf_fill_session(const hf_session_row *row, hf_session_info *out);
+void hf_fill_event(const hf_event_row *row, int64_t seq, hf_event *out);
 
 /* Sweeping, for the stores: ends a dead session and its locks (which must be loaded, with their
  * anchors), at most `budget` rows; true when it is all done. */

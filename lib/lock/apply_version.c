@@ -77,7 +77,7 @@ static hf_slice saver_name(const hf_step *step)
 static void answer_past(hf_step *step)
 {
     hf_resource_row *row = step->of->resource, now = *row;
-    const hf_past_row *past = step->of->past;
+    const hf_save_row *past = step->of->past;
     row->version = past->version;
     row->saved_fence = past->fence;
     row->saved_us = past->saved_us;
@@ -95,7 +95,7 @@ static void answer_past(hf_step *step)
 static bool repeated_save(hf_step *step)
 {
     const hf_op *op = step->op;
-    const hf_past_row *past = step->of->past;
+    const hf_save_row *past = step->of->past;
     if (past == NULL)
         return false;
     if (past->present)
@@ -166,7 +166,7 @@ static void apply_version_cover(hf_step *step)
     hf_resource_row *row = step->of->resource;
     if (row->saved_request.size == 0 || row->saved_us + HF_KEEP_US <= step->now_us)
         return;
-    hf_past_row *past = hf_rows_past(step->rows, row, row->saved_request);
+    hf_save_row *past = hf_rows_past(step->rows, row, row->saved_request);
     if (past == NULL)
         return;
     hf_touch(step->rows, past);

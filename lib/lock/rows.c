@@ -199,15 +199,16 @@ hf_lost_row *hf_rows_lost_new(hf_rows *rows, hf_session_row *session, hf_slice t
     return row;
 }
 
-hf_past_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice request)
+hf_save_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice request)
 {
-    for (hf_past_row *row = resource->past; row != NULL; row = row->next)
+    for (hf_save_row *row = resource->past; row != NULL; row = row->next)
         if (hf_slice_equal(row->request, request))
             return row;
-    hf_past_row *row = lock_rows_take(rows, sizeof *row);
+    hf_save_row *row = lock_rows_take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
     hf_rows_keep(rows, resource, sizeof *resource, &resource->run);
+    row->resource = resource;
     row->request = request;
     row->next = resource->past;
     resource->past = row;

@@ -27,6 +27,9 @@ struct hf_type_row {
     hf_type_row *next;
     size_t size; /* of the name */
     hf_type type;
+    int64_t max_hold_us;
+    bool tree;
+    hf_slice title, href;
 };
 
 struct hf_session_row {
@@ -34,9 +37,9 @@ struct hf_session_row {
     hf_session_row *next;  /* all of the set, in the order wanted */
     char id[HF_SESSION_ID_SIZE];
     unsigned char key_sha256[32];
-    hf_slice user, name, caller, request;
+    hf_slice user, name, actor, caller, limits, request;
     hf_ends ends; /* with wants_ends; hf_rows.drops_free */
-    int64_t idle_us, opened_us, expires_us, ended_us, rev;
+    int64_t idle_us, opened_us, expires_us, ended_us, active_us, rev;
     bool stored, present, changed;
     bool loaded;      /* the store has looked for it */
     bool wants_locks; /* its locks are to be loaded */
@@ -67,8 +70,9 @@ struct hf_session_row {
 
 /* A save that a later one has covered, kept for a day from then so that whoever asks for it again
  * finds it. */
-typedef struct hf_past_row {
-    struct hf_past_row *next; /* of the resource */
+typedef struct hf_save_row {
+    struct hf_save_row *next; /* of the resource */
+    hf_resource_row *resource;
     hf_slice request;         /* scoped to who saved (hf_rows_save_request) */
     int64_t version, fence, saved_us;
     int64_t covered_us; /* set when it is covered; not loaded */
@@ -76,7 +80,7 @@ typedef struct hf_past_row {
     bool stored, present, changed;
     void *origin, *fresh;
     unsigned run;
-} hf_past_row;
+} hf_save_row;
 
 struct hf_resource_row {
     hf_resource_row *chain;
@@ -96,7 +100,7 @@ struct hf_resource_row {
     hf_slice saved_request; /* scoped to who saved (hf_rows_save_request) */
     bool gone;
     const hf_op *saved_by; /* of this batch; NULL: it was saved before */
-    hf_past_row *past;     /* those that were asked for, and new ones */
+    hf_save_row *past;     /* those that were asked for, and new ones */
     bool stored, present, changed;
     /* to be loaded in full: the anchor and all its locks, dead ones too. Else it is known only as
      * where a session's lock stands, and is not changed */
@@ -118,8 +122,8 @@ struct hf_lock_row {
     hf_resource_row *resource;
     hf_session_row *session;
     hf_mode mode;
-    int64_t fence, since_us, ends_us;
-    hf_slice purpose, request;
+    int64_t fence, since_us, ends_us, latest_us;
+    hf_slice purpose, data, title, href, request;
     hf_slice place;          /* where the store keeps it, for its own use */
     const hf_op *granted_by; /* of this batch; NULL: it was granted before */
     bool due;                /* of a sweep: it is one of those to be ended */
@@ -156,6 +160,7 @@ typedef struct hf_event_row {
     hf_event_kind kind;
     hf_slice type, id, session, user, actor, reason;
     int64_t fence;
+    int64_t at_us; /* when it is saved */
 } hf_event_row;
 
 /* An open with a request id: the session that id opened before, if any. */
@@ -180,7 +185,7 @@ typedef struct hf_op_rows {
     hf_type_row *type;
     hf_open_row *open;
     /* of a save with a request id: to be loaded; present if that id has saved before */
-    hf_past_row *past;
+    hf_save_row *past;
 } hf_op_rows;
 
 /* A copy of a row as it was before the linked run, to be put back when the run is refused. */
@@ -252,7 +257,7 @@ hf_lost_row *hf_rows_lost_new(hf_rows *rows, hf_session_row *session, hf_slice t
 hf_event_row *hf_rows_event(hf_rows *rows);
 
 /* The save with that request id that a later one has covered. */
-hf_past_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice request);
+hf_save_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice request);
 
 /* The request id of a save with its scope: "ID SESSION", or "ID  USER" for a user without a
  * session. */

@@ -13,7 +13,8 @@
 /* A token as a store keeps it. */
 typedef struct hf_token_row {
     hf_token token;
-    unsigned char sha256[32];
+    unsigned char sha256[32], next_sha256[32];
+    int64_t next_us, used_us;
     char request[HF_TOKEN_REQUEST_SIZE]; /* "": none */
 } hf_token_row;
 

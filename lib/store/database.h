@@ -8,7 +8,7 @@
 #include "db/url.h"
 #include "sql/database_statements.h"
 #include "store/group_commit.h"
-#include "store/sql_conn.h"
+#include "store/sql_rows.h"
 #include "store/store.h"
 #include "store/sweep.h"
 
@@ -206,8 +206,9 @@ void database_queue_end(database_work *work);
 void database_send(database_work *work);
 /* The application's snapshot shows an outdated anchor: HF_RETRY. */
 void database_stale(database_work *work, const hf_resource_row *row);
-/* A list in the arena of the working set. */
+/* A list in the arena of the working set; one for rows of a table of fields. */
 hf_list *database_list(database_work *work, const char *kinds);
+hf_list *database_rows_list(database_work *work, const hf_row_fields *of, unsigned mask);
 /* Lists of what the working set names: resources (type, id) in canonical order, sessions (id) by
  * id. NULL: out of memory. */
 hf_list *database_list_names(database_work *work, bool requests);

@@ -19,6 +19,12 @@ hf_list *database_list(database_work *work, const char *kinds)
     return list;
 }
 
+hf_list *database_rows_list(database_work *work, const hf_row_fields *of, unsigned mask)
+{
+    const char *kinds = sql_kinds(work->conn, of, mask, "");
+    return kinds == NULL ? NULL : database_list(work, kinds);
+}
+
 void database_add_name(hf_list *list, hf_slice type, hf_slice id)
 {
     hf_value *row = hf_list_add(list);
@@ -120,7 +126,7 @@ hf_list *database_list_past_saves(database_work *work)
     hf_list *list = database_list(work, "ttt");
     for (hf_resource_row *row = work->conn->rows.resources; list != NULL && row != NULL;
          row = row->next)
-        for (hf_past_row *past = row->past; past != NULL; past = past->next) {
+        for (hf_save_row *past = row->past; past != NULL; past = past->next) {
             hf_value *value = hf_list_add(list);
             if (value == NULL)
                 break;

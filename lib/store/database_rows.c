@@ -8,50 +8,40 @@
 /* Reads a row whose columns begin at `at`. */
 typedef void reader(database_work *work, hf_stmt *stmt, int at);
 
+/* Of {slots}: the first column tells what the row is. */
+static const sql_slots slots = {1, 1 + SQL_DO_SLOTS_TEXT, 1 + SQL_DO_SLOTS_TEXT + SQL_DO_SLOTS_INT};
+
 /* ---- reading rows ---- */
 
-static hf_resource_row *database_rows_resource_at(database_work *work, hf_stmt *stmt, int at)
+/* Fills a session from its columns behind the key, from `at` on, or leaves it as one that is no
+ * more: there is none. A row that was loaded before is kept. */
+static void database_rows_fill_session(database_work *work, hf_session_row *row, bool there,
+                                       hf_stmt *stmt, int at)
 {
-    hf_resource_row *row = hf_rows_resource(&work->conn->rows, hf_stmt_column_text(stmt, at),
-                                            hf_stmt_column_text(stmt, at + 1), true);
-    if (row == NULL)
-        sql_out_of_memory(work->conn);
-    return row;
+    if (row == NULL || row->loaded)
+        return;
+    row->loaded = true;
+    if (!there)
+        return;
+    sql_read_row(work->conn, stmt, at, &hf_session_fields, HF_MOVES | HF_REST, row);
+    row->stored = row->present = true;
 }
 
-static hf_session_row *database_rows_session_named(database_work *work, hf_stmt *stmt, int at)
-{
-    char id[HF_SESSION_ID_SIZE] = "";
-    sql_text(stmt, at, id, sizeof id);
-    hf_session_row *row = hf_rows_session(&work->conn->rows, id);
-    if (row == NULL)
-        sql_out_of_memory(work->conn);
-    return row;
-}
-
-/* A session from the columns id, key_sha256 ... that begin at `at`; a row that was loaded before
- * is kept. */
+/* A session from all its columns. */
 static hf_session_row *database_rows_session_at(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_session_row *row = database_rows_session_named(work, stmt, at);
-    if (row == NULL || row->loaded)
-        return row;
-    row->loaded = true;
-    hf_slice key = hf_stmt_column_blob(stmt, at + 1);
-    if (key.size != sizeof row->key_sha256)
-        return row; /* a lock whose session is no more */
-    sql_conn *conn = work->conn;
-    memcpy(row->key_sha256, key.at, key.size);
-    row->user = sql_keep(conn, &conn->rows, stmt, at + 2);
-    row->name = sql_keep(conn, &conn->rows, stmt, at + 3);
-    row->idle_us = hf_stmt_column_int(stmt, at + 4);
-    row->opened_us = hf_stmt_column_int(stmt, at + 5);
-    row->expires_us = hf_stmt_column_int(stmt, at + 6);
-    row->ended_us = hf_stmt_column_int(stmt, at + 7);
-    row->rev = hf_stmt_column_int(stmt, at + 8);
-    row->caller = sql_keep(conn, &conn->rows, stmt, at + 9);
-    row->request = sql_keep(conn, &conn->rows, stmt, at + 10);
-    row->stored = row->present = true;
+    hf_session_row *row = sql_read_session_id(work->conn, stmt, at);
+    database_rows_fill_session(work, row, true, stmt, at + 1);
+    return row;
+}
+
+/* The session that the column `named` names, from all its columns, which are null if it is no more.
+ */
+static hf_session_row *database_rows_session_joined(database_work *work, hf_stmt *stmt, int named,
+                                                    int at)
+{
+    hf_session_row *row = sql_read_session_id(work->conn, stmt, named);
+    database_rows_fill_session(work, row, hf_stmt_column_text(stmt, at).size > 0, stmt, at + 1);
     return row;
 }
 
@@ -66,41 +56,21 @@ void database_stale(database_work *work, const hf_resource_row *row)
                     (int)row->type.size, row->type.at, (int)row->id.size, row->id.at);
 }
 
-/* The columns version, saved_fence ... gone. */
-static void database_rows_fill_version(database_work *work, hf_resource_row *row, hf_stmt *stmt,
-                                       int at)
-{
-    sql_conn *conn = work->conn;
-    row->version = hf_stmt_column_int(stmt, at);
-    if (row->version == 0)
-        return;
-    row->saved_fence = hf_stmt_column_int(stmt, at + 1);
-    row->saved_us = hf_stmt_column_int(stmt, at + 2);
-    sql_text(stmt, at + 3, row->saved_session, sizeof row->saved_session);
-    row->saved_user = sql_keep(conn, &conn->rows, stmt, at + 4);
-    row->saved_name = sql_keep(conn, &conn->rows, stmt, at + 5);
-    row->saved_request = sql_keep(conn, &conn->rows, stmt, at + 6);
-    row->gone = hf_stmt_column_int(stmt, at + 7) != 0;
-}
-
 static void database_rows_read_version(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_resource_row *row = database_rows_resource_at(work, stmt, at);
+    hf_resource_row *row = sql_read_name(work->conn, stmt, at);
     if (row != NULL)
-        database_rows_fill_version(work, row, stmt, at + 2);
+        sql_read_row(work->conn, stmt, at + 2, &hf_resource_fields, HF_VERSIONED, row);
 }
 
 static void database_rows_read_past(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_resource_row *row = database_rows_resource_at(work, stmt, at);
+    hf_resource_row *row = sql_read_name(work->conn, stmt, at);
     hf_slice request = hf_stmt_column_text(stmt, at + 2);
-    for (hf_past_row *past = row == NULL ? NULL : row->past; past != NULL; past = past->next) {
+    for (hf_save_row *past = row == NULL ? NULL : row->past; past != NULL; past = past->next) {
         if (!hf_slice_equal(past->request, request))
             continue;
-        past->version = hf_stmt_column_int(stmt, at + 3);
-        past->fence = hf_stmt_column_int(stmt, at + 4);
-        past->saved_us = hf_stmt_column_int(stmt, at + 5);
-        past->gone = hf_stmt_column_int(stmt, at + 6) != 0;
+        sql_read_row(work->conn, stmt, at + 3, &hf_save_fields, HF_REST, past);
         past->stored = past->present = true;
     }
 }
@@ -110,25 +80,19 @@ static void database_rows_read_past(database_work *work, hf_stmt *stmt, int at)
 static void database_rows_read_anchor(database_work *work, hf_stmt *stmt, int at)
 {
     int64_t state = hf_stmt_column_int(stmt, at + 2);
-    hf_resource_row *row = database_rows_resource_at(work, stmt, at);
+    hf_resource_row *row = sql_read_name(work->conn, stmt, at);
     if (row == NULL)
         return;
     int64_t rev = row->rev, fence = row->fence;
-    work->types_busy |= hf_stmt_column_int(stmt, at + 9) == 0;
+    work->types_busy |= hf_stmt_column_int(stmt, at + 3) == 0;
     bool looked = row->origin != NULL;
     row->busy = state == 2;
     row->locked = !row->busy;
     if (state != 0)
         return;
     row->stored = row->present = true;
-    row->fence = hf_stmt_column_int(stmt, at + 3);
-    row->rev = hf_stmt_column_int(stmt, at + 4);
-    sql_text(stmt, at + 5, row->ended_session, sizeof row->ended_session);
-    row->ended_fence = hf_stmt_column_int(stmt, at + 6);
-    row->ended_request = sql_keep(work->conn, &work->conn->rows, stmt, at + 7);
-    row->ended_us = hf_stmt_column_int(stmt, at + 8);
-    row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 10);
-    database_rows_fill_version(work, row, stmt, at + 11);
+    row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 4);
+    sql_read_row(work->conn, stmt, at + 5, &hf_resource_fields, HF_MOVES | HF_VERSIONED, row);
     if (looked && (row->rev != rev || row->fence != fence))
         database_stale(work, row);
 }
@@ -136,23 +100,21 @@ static void database_rows_read_anchor(database_work *work, hf_stmt *stmt, int at
 /* An anchor that exists and could not be locked is locked by another transaction. In an
  * application's transaction this is read first: the anchor must be as the snapshot shows it when
  * it is locked, or the answers would be wrong. */
-static void database_rows_read_anchor_there(database_work *work, hf_stmt *stmt, int at)
+static void database_rows_read_anchor_there(database_work *work, hf_stmt *stmt)
 {
-    hf_resource_row *row = database_locks(work) ? database_rows_resource_at(work, stmt, at) : NULL;
+    hf_resource_row *row = database_locks(work) ? sql_read_name(work->conn, stmt, 1) : NULL;
     if (row == NULL)
         return;
     row->busy = !row->locked;
     row->origin = row; /* looked at */
-    if (!row->busy)
-        return;
-    row->rev = hf_stmt_column_int(stmt, at + 3);
-    row->fence = hf_stmt_column_int(stmt, at + 4);
+    if (row->busy)
+        sql_read_slots(work->conn, stmt, slots, &hf_resource_fields, HF_NAMED | HF_MOVES, row);
 }
 
 /* An anchor that another transaction is inserting. */
 static void database_rows_read_making(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_resource_row *row = database_rows_resource_at(work, stmt, at);
+    hf_resource_row *row = sql_read_name(work->conn, stmt, at);
     if (row != NULL)
         row->busy = true;
 }
@@ -178,7 +140,7 @@ static void database_rows_read_open(database_work *work, hf_stmt *stmt, int at)
 /* It may have been read before it was locked; this row is newer. */
 static hf_session_row *database_rows_session_anew(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_session_row *row = database_rows_session_named(work, stmt, at);
+    hf_session_row *row = sql_read_session_id(work->conn, stmt, at);
     if (row == NULL)
         return NULL;
     row->loaded = false;
@@ -199,62 +161,54 @@ static void database_rows_read_session_now(database_work *work, hf_stmt *stmt, i
         row->busy = false;
 }
 
-static void database_rows_read_session(database_work *work, hf_stmt *stmt, int at)
+static void database_rows_judge_session(hf_session_row *row)
 {
-    hf_session_row *row = database_rows_session_at(work, stmt, at);
     if (row != NULL)
         row->busy = row->writes && !row->locked;
 }
 
-/* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`.
- * */
-static hf_lock_row *database_rows_fill_lock(database_work *work, hf_resource_row *resource,
-                                            hf_session_row *session, hf_stmt *stmt, int at)
+static void database_rows_read_session(database_work *work, hf_stmt *stmt, int at)
+{
+    database_rows_judge_session(database_rows_session_at(work, stmt, at));
+}
+
+static hf_lock_row *database_rows_lock(database_work *work, hf_resource_row *resource,
+                                       hf_session_row *session)
 {
     sql_conn *conn = work->conn;
     hf_lock_row *row = conn->status == HF_OK ? hf_rows_lock(&conn->rows, resource, session) : NULL;
     if (row == NULL)
         sql_out_of_memory(conn);
-    if (row == NULL || row->stored)
-        return row;
-    hf_slice mode = hf_stmt_column_text(stmt, at);
-    row->mode = mode.size > 0 && mode.at[0] == 's' ? HF_SHARED : HF_EXCLUSIVE;
-    row->fence = hf_stmt_column_int(stmt, at + 1);
-    row->since_us = hf_stmt_column_int(stmt, at + 2);
-    row->ends_us = hf_stmt_column_int(stmt, at + 3);
-    row->purpose = sql_keep(conn, &conn->rows, stmt, at + 4);
-    row->request = sql_keep(conn, &conn->rows, stmt, at + 5);
-    row->stored = row->present = true;
     return row;
 }
 
-static void database_rows_read_lock(database_work *work, hf_stmt *stmt, int at)
+/* Fills a lock row from the columns behind its key. */
+static void database_rows_fill_lock(database_work *work, hf_resource_row *resource,
+                                    hf_session_row *session, hf_stmt *stmt, int at)
 {
-    hf_resource_row *resource = database_rows_resource_at(work, stmt, at);
-    hf_session_row *session = database_rows_session_at(work, stmt, at + 8);
-    if (resource != NULL && session != NULL)
-        database_rows_fill_lock(work, resource, session, stmt, at + 2);
+    hf_lock_row *row = database_rows_lock(work, resource, session);
+    if (row == NULL || row->stored)
+        return;
+    sql_read_row(work->conn, stmt, at, &hf_lock_fields, HF_REST, row);
+    row->stored = row->present = true;
 }
 
-/* The same with its place in the table, in the column of the session's token; the session comes
- * in a row of its own. */
-static void database_rows_read_placed_lock(database_work *work, hf_stmt *stmt, int at)
+/* {cols lock}, {cols session} */
+static void database_rows_read_lock(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_resource_row *resource = database_rows_resource_at(work, stmt, at);
-    hf_session_row *session = database_rows_session_named(work, stmt, at + 8);
-    hf_lock_row *row = resource != NULL && session != NULL
-                           ? database_rows_fill_lock(work, resource, session, stmt, at + 2)
-                           : NULL;
-    if (row != NULL)
-        row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 17);
+    hf_resource_row *resource = sql_read_name(work->conn, stmt, at);
+    int joined = at + sql_columns(&hf_lock_fields, HF_EVERY);
+    hf_session_row *session = database_rows_session_joined(work, stmt, at + 2, joined);
+    if (resource != NULL && session != NULL)
+        database_rows_fill_lock(work, resource, session, stmt, at + 3);
 }
 
 /* A lock of a session. Where it is to be released, its anchor must have been locked: one that came
  * since stays. */
 static void database_rows_read_session_lock(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_resource_row *resource = database_rows_resource_at(work, stmt, at);
-    hf_session_row *session = database_rows_session_named(work, stmt, at + 8);
+    hf_resource_row *resource = sql_read_name(work->conn, stmt, at);
+    hf_session_row *session = sql_read_session_id(work->conn, stmt, at + 2);
     if (resource == NULL || session == NULL)
         return;
     if (work->loading == LOAD_NAMES) {
@@ -264,67 +218,93 @@ static void database_rows_read_session_lock(database_work *work, hf_stmt *stmt, 
     if (session->wants_anchors && !resource->locked)
         return;
     resource->wants_requests |= session->wants_requests;
-    database_rows_fill_lock(work, resource, session, stmt, at + 2);
+    database_rows_fill_lock(work, resource, session, stmt, at + 3);
 }
 
-/* One of the locks that a beat tells of, or how many there are. */
+/* One of the locks that a beat tells of, or how many there are, in place of a fence. */
 static void database_rows_read_beat_lock(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_session_row *session = database_rows_session_named(work, stmt, at + 8);
-    if (hf_stmt_column_text(stmt, at).size > 0)
+    if (hf_stmt_column_text(stmt, at).size > 0) {
         database_rows_read_session_lock(work, stmt, at);
-    else if (session != NULL)
-        session->live_locks = (size_t)hf_stmt_column_int(stmt, at + 3);
+        return;
+    }
+    hf_session_row *session = sql_read_session_id(work->conn, stmt, at + 2);
+    hf_lock_row counted = {0};
+    sql_borrow_row(stmt, at + 3, &hf_lock_fields, HF_REST, &counted);
+    if (session != NULL)
+        session->live_locks = (size_t)counted.fence;
 }
 
-static void database_rows_read_request(database_work *work, hf_stmt *stmt, int at)
+static hf_request_row *database_rows_request(database_work *work, hf_resource_row *resource,
+                                             hf_session_row *session)
 {
-    hf_resource_row *resource = database_rows_resource_at(work, stmt, at);
-    hf_session_row *session = database_rows_session_at(work, stmt, at + 8);
     hf_request_row *row = resource == NULL || session == NULL
                               ? NULL
                               : hf_rows_request(&work->conn->rows, resource, session);
-    if (row == NULL) {
+    if (row == NULL)
         sql_out_of_memory(work->conn);
-        return;
+    else if (!row->stored)
+        row->stored = row->present = true;
+    return row;
+}
+
+/* {cols request}, {cols session} */
+static void database_rows_read_request(database_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *resource = sql_read_name(work->conn, stmt, at);
+    int joined = at + sql_columns(&hf_request_fields, HF_EVERY);
+    hf_session_row *session = database_rows_session_joined(work, stmt, at + 2, joined);
+    hf_request_row *row = database_rows_request(work, resource, session);
+    if (row != NULL)
+        sql_read_row(work->conn, stmt, at + 3, &hf_request_fields, HF_REST, row);
+}
+
+/* The row of a loss; NULL: it is there already, or out of memory. */
+static hf_lost_row *database_rows_lost(database_work *work, hf_stmt *stmt, int at)
+{
+    sql_conn *conn = work->conn;
+    hf_session_row *session = sql_read_session_id(conn, stmt, at);
+    hf_slice type = sql_keep(conn, &conn->rows, stmt, at + 1),
+             id = sql_keep(conn, &conn->rows, stmt, at + 2);
+    hf_lost_row *lost = conn->status == HF_OK ? hf_rows_lost(&conn->rows, session, type, id) : NULL;
+    if (lost == NULL) {
+        sql_out_of_memory(conn);
+        return NULL;
     }
-    if (row->stored)
-        return;
-    row->message = sql_keep(work->conn, &work->conn->rows, stmt, at + 2);
-    row->at_us = hf_stmt_column_int(stmt, at + 3);
-    row->stored = row->present = true;
+    if (lost->stored)
+        return NULL;
+    lost->stored = lost->present = true;
+    return lost;
+}
+
+static void database_rows_want_taker(database_work *work, hf_lost_row *lost)
+{
+    if (!hf_rows_want_taker(&work->conn->rows, lost))
+        sql_out_of_memory(work->conn);
 }
 
 static void database_rows_read_lost(database_work *work, hf_stmt *stmt, int at)
 {
-    sql_conn *conn = work->conn;
-    hf_rows *rows = &conn->rows;
-    hf_session_row *session = database_rows_session_named(work, stmt, at + 8);
-    hf_slice type = sql_keep(conn, rows, stmt, at), id = sql_keep(conn, rows, stmt, at + 1);
-    hf_lost_row *lost = conn->status == HF_OK ? hf_rows_lost(rows, session, type, id) : NULL;
-    if (lost == NULL) {
-        sql_out_of_memory(conn);
+    hf_lost_row *lost = database_rows_lost(work, stmt, at);
+    if (lost == NULL)
         return;
-    }
-    if (lost->stored)
-        return;
-    lost->fence = hf_stmt_column_int(stmt, at + 3);
-    lost->at_us = hf_stmt_column_int(stmt, at + 4);
-    lost->why = sql_keep(conn, rows, stmt, at + 2);
-    lost->by = sql_keep(conn, rows, stmt, at + 6);
-    lost->reason = sql_keep(conn, rows, stmt, at + 7);
-    lost->stored = lost->present = true;
-    if (!hf_rows_want_taker(rows, lost))
-        sql_out_of_memory(conn);
+    sql_read_row(work->conn, stmt, at + 3, &hf_lost_fields, HF_REST, lost);
+    database_rows_want_taker(work, lost);
 }
 
-static void database_rows_read_type(database_work *work, hf_stmt *stmt, int at)
+static hf_type_row *database_rows_type(database_work *work, hf_stmt *stmt, int at)
 {
     hf_type_row *row = hf_rows_type(&work->conn->rows, hf_stmt_column_text(stmt, at));
     if (row == NULL)
         sql_out_of_memory(work->conn);
-    else
-        sql_read_type(work->conn, stmt, at + 2, &row->type);
+    return row;
+}
+
+static void database_rows_read_type(database_work *work, hf_stmt *stmt, int at)
+{
+    hf_type_row *row = database_rows_type(work, stmt, at);
+    if (row != NULL)
+        sql_read_row(work->conn, stmt, at + 1, &hf_type_fields, HF_REST, row);
 }
 
 static void database_rows_read_clock(database_work *work, hf_stmt *stmt, int at)
@@ -333,30 +313,19 @@ static void database_rows_read_clock(database_work *work, hf_stmt *stmt, int at)
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 1);
 }
 
-/* Of the statement that asks for all at once: the time, and whether there are requests or losses,
- * if they are not among the rows. */
-static void database_rows_read_last(database_work *work, hf_stmt *stmt, int at)
-{
-    database_rows_read_clock(work, stmt, at);
-    work->more = (hf_stmt_column_int(stmt, at + 2) != 0 ? MORE_REQUESTS : 0) |
-                 (hf_stmt_column_int(stmt, at + 9) != 0 ? MORE_LOST : 0);
-}
-
-/* The same of the statements for one: a session and a type, if they are there. */
+/* The same of the statements for one: a session, the time, whether there are losses, the floor,
+ * whether there are requests, and a type; the session and the type if they are there. */
 static void database_rows_read_rest(database_work *work, hf_stmt *stmt, int at)
 {
     if (hf_stmt_column_text(stmt, at).size > 0)
         database_rows_read_session(work, stmt, at);
-    work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at + 11));
-    work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 13);
-    work->more = (hf_stmt_column_int(stmt, at + 14) != 0 ? MORE_REQUESTS : 0) |
-                 (hf_stmt_column_int(stmt, at + 12) != 0 ? MORE_LOST : 0);
-    hf_slice name = hf_stmt_column_text(stmt, at + 15);
-    hf_type_row *type = name.size == 0 ? NULL : hf_rows_type(&work->conn->rows, name);
-    if (type != NULL)
-        sql_read_type(work->conn, stmt, at + 16, &type->type);
-    else if (name.size > 0)
-        sql_out_of_memory(work->conn);
+    at += sql_columns(&hf_session_fields, HF_EVERY);
+    work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at));
+    work->more = (hf_stmt_column_int(stmt, at + 1) != 0 ? MORE_LOST : 0) |
+                 (hf_stmt_column_int(stmt, at + 3) != 0 ? MORE_REQUESTS : 0);
+    work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 2);
+    if (hf_stmt_column_text(stmt, at + 4).size > 0)
+        database_rows_read_type(work, stmt, at + 4);
 }
 
 /* The same for a save; the column of losses tells whether there are past saves. */
@@ -410,30 +379,75 @@ static void database_rows_read_event_new(database_work *work, hf_stmt *stmt, int
     hf_set_text(&row[3], hf_slice_of("-"));
 }
 
-/* A row of the statement that asks for all at once; its first column tells what it is. */
+/* A row of the statement that asks for all at once; its first column tells what it is. Its key
+ * comes first among the texts. */
 static void database_rows_read_any(database_work *work, hf_stmt *stmt, int at)
 {
-    static const struct {
-        reader *read;
-        int at; /* where its columns begin */
-    } kinds[] = {{NULL, 0},
-                 {database_rows_read_lock, 1},
-                 {database_rows_read_request, 1},
-                 {database_rows_read_session, 9},
-                 {database_rows_read_type, 1},
-                 {database_rows_read_lost, 1},
-                 {database_rows_read_last, 4},
-                 {database_rows_read_anchor_there, 1},
-                 {database_rows_read_placed_lock, 1}};
-    int64_t kind = hf_stmt_column_int(stmt, at);
-    if (kind > 0 && kind < (int64_t)(sizeof kinds / sizeof kinds[0]))
-        kinds[kind].read(work, stmt, at + kinds[kind].at);
+    enum { LOCK = 1, REQUEST, SESSION, TYPE, LOST, CLOCK, ANCHOR, PLACED_LOCK };
+    sql_conn *conn = work->conn;
+    const int kind = (int)hf_stmt_column_int(stmt, at), joined = slots.bytes + SQL_DO_SLOTS_BYTES;
+    hf_session_row *session = NULL;
+    hf_lost_row *lost;
+    if (kind == LOCK || kind == REQUEST)
+        session = database_rows_session_joined(work, stmt, 3, joined);
+    else if (kind == SESSION || kind == PLACED_LOCK)
+        session = sql_read_session_id(conn, stmt, kind == SESSION ? 1 : 3);
+    switch (kind) {
+    case LOCK:
+    case PLACED_LOCK: {
+        hf_resource_row *resource = sql_read_name(conn, stmt, 1);
+        hf_lock_row *row = resource == NULL || session == NULL
+                               ? NULL
+                               : database_rows_lock(work, resource, session);
+        if (row == NULL || row->stored)
+            return;
+        sql_slots next = sql_read_slots(conn, stmt, slots, &hf_lock_fields, HF_EVERY, row);
+        row->stored = row->present = true;
+        if (kind == PLACED_LOCK) /* where PostgreSQL keeps it */
+            row->place = sql_keep(conn, &conn->rows, stmt, next.text);
+        return;
+    }
+    case REQUEST: {
+        hf_request_row *row = database_rows_request(work, sql_read_name(conn, stmt, 1), session);
+        if (row != NULL)
+            sql_read_slots(conn, stmt, slots, &hf_request_fields, HF_EVERY, row);
+        return;
+    }
+    case SESSION:
+        if (session != NULL && !session->loaded) {
+            sql_read_slots(conn, stmt, slots, &hf_session_fields, HF_EVERY, session);
+            session->loaded = session->stored = session->present = true;
+        }
+        database_rows_judge_session(session);
+        return;
+    case TYPE: {
+        hf_type_row *row = database_rows_type(work, stmt, 1);
+        if (row != NULL)
+            sql_read_slots(conn, stmt, slots, &hf_type_fields, HF_EVERY, row);
+        return;
+    }
+    case LOST:
+        lost = database_rows_lost(work, stmt, 1);
+        if (lost == NULL)
+            return;
+        sql_read_slots(conn, stmt, slots, &hf_lost_fields, HF_KEY | HF_REST, lost);
+        database_rows_want_taker(work, lost);
+        return;
+    case CLOCK: /* and whether there are requests or losses, if they are not among the rows */
+        database_rows_read_clock(work, stmt, slots.number);
+        work->more = (hf_stmt_column_int(stmt, slots.number + 2) != 0 ? MORE_REQUESTS : 0) |
+                     (hf_stmt_column_int(stmt, slots.number + 3) != 0 ? MORE_LOST : 0);
+        return;
+    case ANCHOR:
+        database_rows_read_anchor_there(work, stmt);
+        return;
+    }
 }
 
 static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_ANCHORS] = database_rows_read_anchor,
     [SQL_DO_ANCHOR_HELD] = database_rows_read_anchor,
-    [SQL_DO_ANCHORS_THERE] = database_rows_read_anchor_there,
+    [SQL_DO_ANCHORS_THERE] = database_rows_read_any,
     [SQL_DO_MAKING] = database_rows_read_making,
     [SQL_DO_VERSIONS] = database_rows_read_version,
     [SQL_DO_PAST] = database_rows_read_past,

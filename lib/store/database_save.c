@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 typedef struct saves {
+    database_work *work;
     hf_list *sessions_insert, *sessions_update, *anchors_insert, *anchors_update, *locks_insert,
         *locks_update, *locks_delete, *locks_drop, *requests_save, *requests_delete, *lost_save,
         *lost_delete, *events, *saved_insert, *saved_update, *past_save;
@@ -15,55 +16,33 @@ typedef struct saves {
     bool drops;    /* ... and locks are deleted there */
 } saves;
 
-static hf_value *database_save_add_row(saves *to, hf_list *list)
+/* Adds a row to a list, which is made with its first; `place`: a further column. */
+static void database_save_add(saves *to, hf_list **list, const hf_row_fields *of, unsigned mask,
+                              const void *row, const hf_slice *place)
 {
+    if (*list == NULL) {
+        const char *kinds = sql_kinds(to->work->conn, of, mask, place == NULL ? "" : "t");
+        *list = kinds == NULL ? NULL : database_list(to->work, kinds);
+    }
+    hf_value *value = *list == NULL ? NULL : hf_list_add(*list);
     to->rows++;
-    return hf_list_add(list);
+    if (value == NULL)
+        return; /* out of memory, and known to be */
+    value = sql_set_row(value, of, mask, row);
+    if (place != NULL)
+        hf_set_text(value, *place);
 }
 
-static hf_slice database_save_session_id(const hf_session_row *row)
-{
-    return (hf_slice){row->id, HF_SESSION_ID_MAX};
-}
-
+/* MySQL changes rows by inserting them once more, which takes all that must not be null. */
 static void database_save_add_session(saves *to, const hf_session_row *row)
 {
     if (!row->changed || !row->present)
         return;
-    hf_value *value =
-        database_save_add_row(to, row->stored ? to->sessions_update : to->sessions_insert);
-    if (value == NULL)
-        return;
-    hf_set_text(&value[0], database_save_session_id(row));
-    hf_set_text(&value[1], (hf_slice){(const char *)row->key_sha256, sizeof row->key_sha256});
-    hf_set_text(&value[2], row->user);
-    hf_set_text(&value[3], row->name);
-    hf_set_int(&value[4], row->idle_us);
-    hf_set_int(&value[5], row->opened_us);
-    hf_set_int(&value[6], row->expires_us);
-    hf_set_int_or_null(&value[7], row->ended_us);
-    hf_set_int(&value[8], row->rev);
-    hf_set_text(&value[9], row->caller);
-    hf_set_text(&value[10], row->request);
-}
-
-static void database_save_add_lost(saves *to, const hf_lost_row *row)
-{
-    if (!row->changed || (!row->present && !row->stored))
-        return;
-    hf_value *value = database_save_add_row(to, row->present ? to->lost_save : to->lost_delete);
-    if (value == NULL)
-        return;
-    hf_set_text(&value[0], database_save_session_id(row->session));
-    hf_set_text(&value[1], row->type);
-    hf_set_text(&value[2], row->id);
-    if (!row->present)
-        return;
-    hf_set_int(&value[3], row->fence);
-    hf_set_int(&value[4], row->at_us);
-    hf_set_text(&value[5], row->why);
-    hf_set_text(&value[6], row->by);
-    hf_set_text(&value[7], row->reason);
+    if (row->stored)
+        database_save_add(to, &to->sessions_update, &hf_session_fields,
+                          to->by_place ? HF_KEY | HF_MOVES : HF_EVERY, row, NULL);
+    else
+        database_save_add(to, &to->sessions_insert, &hf_session_fields, HF_EVERY, row, NULL);
 }
 
 /* A missing anchor is inserted even if nothing was granted (D4): a lock that was ended or
@@ -74,173 +53,93 @@ static void database_save_add_anchor(saves *to, const hf_resource_row *row)
     if (!row->changed)
         return;
     assert(!row->stored || !to->by_place || row->place.size > 0);
-    bool saved = row->saved_by != NULL;
-    hf_list *list = saved ? (row->stored ? to->saved_update : to->saved_insert)
-                          : (row->stored ? to->anchors_update : to->anchors_insert);
-    hf_value *value = database_save_add_row(to, list);
-    if (value == NULL)
-        return;
-    hf_set_text(&value[0], row->type);
-    hf_set_text(&value[1], row->id);
-    hf_set_int(&value[2], row->fence);
-    hf_set_int(&value[3], row->rev);
-    hf_set_text(&value[4], row->ended_session[0] == '\0'
-                               ? HF_NOTHING
-                               : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
-    hf_set_int_or_null(&value[5], row->ended_fence);
-    hf_set_text(&value[6], row->ended_request);
-    hf_set_int_or_null(&value[7], row->ended_us);
-    if (saved) {
-        hf_set_int(&value[8], row->version);
-        hf_set_int(&value[9], row->saved_fence);
-        hf_set_int(&value[10], row->saved_us);
-        hf_set_text(&value[11], hf_slice_of(row->saved_session));
-        hf_set_text(&value[12], row->saved_user);
-        hf_set_text(&value[13], row->saved_name);
-        hf_set_text(&value[14], row->saved_request);
-        hf_set_int(&value[15], row->gone);
-    }
-    if (row->stored && to->by_place)
-        hf_set_text(&value[saved ? 16 : 8], row->place);
-}
-
-static void database_save_add_past(saves *to, const hf_resource_row *resource,
-                                   const hf_past_row *row)
-{
-    hf_value *value =
-        row->changed && row->present ? database_save_add_row(to, to->past_save) : NULL;
-    if (value == NULL)
-        return;
-    hf_set_text(&value[0], resource->type);
-    hf_set_text(&value[1], resource->id);
-    hf_set_text(&value[2], row->request);
-    hf_set_int(&value[3], row->version);
-    hf_set_int(&value[4], row->fence);
-    hf_set_int(&value[5], row->saved_us);
-    hf_set_int(&value[6], row->gone);
-    hf_set_int(&value[7], row->covered_us);
-}
-
-/* A row of lock or request: they have the same key. */
-static hf_value *database_save_add_of_resource(saves *to, hf_list *list,
-                                               const hf_resource_row *resource,
-                                               const hf_session_row *session)
-{
-    hf_value *value = database_save_add_row(to, list);
-    if (value == NULL)
-        return NULL;
-    hf_set_text(&value[0], resource->type);
-    hf_set_text(&value[1], resource->id);
-    hf_set_text(&value[2], database_save_session_id(session));
-    return value;
+    unsigned changed = HF_MOVES | (row->saved_by != NULL ? HF_VERSIONED : 0);
+    if (!row->stored)
+        database_save_add(to, row->saved_by != NULL ? &to->saved_insert : &to->anchors_insert,
+                          &hf_resource_fields, HF_NAMED | changed, row, NULL);
+    else
+        database_save_add(to, row->saved_by != NULL ? &to->saved_update : &to->anchors_update,
+                          &hf_resource_fields, to->by_place ? changed : HF_NAMED | changed, row,
+                          to->by_place ? &row->place : NULL);
 }
 
 static void database_save_add_lock(saves *to, const hf_lock_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    bool placed = !row->present && to->drops && row->place.size > 0;
-    hf_list *list = placed          ? to->locks_drop
-                    : !row->present ? to->locks_delete
-                    : row->stored   ? to->locks_update
-                                    : to->locks_insert;
-    hf_value *value = database_save_add_of_resource(to, list, row->resource, row->session);
-    if (value != NULL && placed)
-        hf_set_text(&value[3], row->place);
-    if (value == NULL || !row->present)
-        return;
-    hf_set_text(&value[3], hf_slice_of(hf_mode_name(row->mode)));
-    hf_set_int(&value[4], row->fence);
-    hf_set_int(&value[5], row->since_us);
-    hf_set_int_or_null(&value[6], row->ends_us);
-    hf_set_text(&value[7], row->purpose);
-    hf_set_text(&value[8], row->request);
+    if (row->present)
+        database_save_add(to, row->stored ? &to->locks_update : &to->locks_insert, &hf_lock_fields,
+                          HF_EVERY, row, NULL);
+    else if (to->drops && row->place.size > 0)
+        database_save_add(to, &to->locks_drop, &hf_lock_fields, HF_KEY | HF_NAMED, row,
+                          &row->place);
+    else
+        database_save_add(to, &to->locks_delete, &hf_lock_fields, HF_KEY | HF_NAMED, row, NULL);
 }
 
-static void database_save_add_request(saves *to, const hf_request_row *row)
+/* A row that is saved whole, or deleted by its key. */
+static void database_save_add_other(saves *to, hf_list **save, hf_list **delete,
+                                    const hf_row_fields *of, const void *row, bool present)
 {
-    if (!row->changed || (!row->present && !row->stored))
-        return;
-    hf_list *list = row->present ? to->requests_save : to->requests_delete;
-    hf_value *value = database_save_add_of_resource(to, list, row->resource, row->session);
-    if (value == NULL || !row->present)
-        return;
-    hf_set_text(&value[3], row->message);
-    hf_set_int(&value[4], row->at_us);
-}
-
-static void database_save_add_event(saves *to, const hf_event_row *row, int64_t now_us)
-{
-    hf_value *value = database_save_add_row(to, to->events);
-    if (value == NULL)
-        return;
-    hf_set_int(&value[0], now_us);
-    hf_set_text(&value[1], hf_slice_of(hf_event_kind_name(row->kind)));
-    hf_set_text(&value[2], row->type);
-    hf_set_text(&value[3], row->id);
-    hf_set_text(&value[4], row->session);
-    hf_set_text(&value[5], row->user);
-    hf_set_text(&value[6], row->actor);
-    hf_set_int_or_null(&value[7], row->fence);
-    hf_set_text(&value[8], row->reason);
+    database_save_add(to, present ? save : delete, of, present ? HF_EVERY : HF_KEY | HF_NAMED, row,
+                      NULL);
 }
 
 static void database_save_gather(database_work *work, saves *to)
 {
     hf_rows *rows = &work->conn->rows;
-    bool by_place = hf_db_kind_of(work->conn->db) == HF_DB_POSTGRES;
     *to = (saves){
-        .by_place = by_place,
+        .work = work,
+        .by_place = hf_db_kind_of(work->conn->db) == HF_DB_POSTGRES,
         .drops = work->part.count > 1, /* there is a statement for one that does it all */
-        .sessions_insert = database_list(work, "tbttiiiiitt"),
-        .sessions_update = database_list(work, "tbttiiiiitt"),
-        .anchors_insert = database_list(work, "ttiititi"),
-        .anchors_update = database_list(work, by_place ? "ttiititit" : "ttiititi"),
-        .locks_insert = database_list(work, "ttttiiitt"),
-        .locks_update = database_list(work, "ttttiiitt"),
-        .locks_delete = database_list(work, "ttt"),
-        .locks_drop = database_list(work, "tttt"),
-        .requests_save = database_list(work, "tttti"),
-        .requests_delete = database_list(work, "ttt"),
-        .lost_save = database_list(work, "tttiittt"),
-        .lost_delete = database_list(work, "ttt"),
-        .events = database_list(work, "ittttttit"),
-        .saved_insert = database_list(work, "ttiititiiiitttti"),
-        .saved_update = database_list(work, by_place ? "ttiititiiiittttit" : "ttiititiiiitttti"),
-        .past_save = database_list(work, "tttiiiii"),
     };
-    if (work->conn->status != HF_OK)
-        return;
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         database_save_add_session(to, row);
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
-            database_save_add_lost(to, lost);
+            if (lost->changed && (lost->present || lost->stored))
+                database_save_add_other(to, &to->lost_save, &to->lost_delete, &hf_lost_fields, lost,
+                                        lost->present);
     }
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
         database_save_add_anchor(to, row);
-        for (hf_past_row *past = row->past; past != NULL; past = past->next)
-            database_save_add_past(to, row, past);
+        for (hf_save_row *past = row->past; past != NULL; past = past->next)
+            if (past->changed && past->present)
+                database_save_add(to, &to->past_save, &hf_save_fields, HF_EVERY, past, NULL);
         for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
             database_save_add_lock(to, lock);
         for (hf_request_row *request = row->requests; request != NULL; request = request->next)
-            database_save_add_request(to, request);
+            if (request->changed && (request->present || request->stored))
+                database_save_add_other(to, &to->requests_save, &to->requests_delete,
+                                        &hf_request_fields, request, request->present);
     }
-    for (size_t i = 0; i < rows->events_count; i++)
-        database_save_add_event(to, &rows->events[i], work->now_us);
+    for (size_t i = 0; i < rows->events_count; i++) {
+        rows->events[i].at_us = work->now_us;
+        database_save_add(to, &to->events, &hf_event_fields, HF_EVERY, &rows->events[i], NULL);
+    }
+}
+
+static bool database_save_is_one(const hf_list *list)
+{
+    return list != NULL && list->count == 1;
 }
 
 /* One anchor, one event, and one lock or at most one past save between them go in one statement,
  * where the database has one for it. */
 static bool database_save_queue_one(database_work *work, const saves *to)
 {
-    bool save = to->saved_update->count > 0, takes = to->locks_insert->count > 0;
+    bool save = to->saved_update != NULL, takes = to->locks_insert != NULL;
     int which = save ? SQL_DO_SAVE_ONE : takes ? SQL_DO_TAKE_ONE : SQL_DO_GIVE_ONE;
     const hf_list *anchors = save ? to->saved_update : to->anchors_update;
     const hf_list *between = save ? to->past_save : takes ? to->locks_insert : to->locks_delete;
-    bool fits = between->count == 1 || (save && between->count == 0);
-    if (work->conn->sql[which] == NULL || !fits || anchors->count != 1 || to->events->count != 1 ||
-        to->rows != 2 + between->count)
+    if (work->conn->sql[which] == NULL || !database_save_is_one(anchors) ||
+        !database_save_is_one(to->events) ||
+        !(database_save_is_one(between) || (save && between == NULL)) ||
+        to->rows != 2 + (between != NULL))
         return false;
+    if (between == NULL) /* a row of nulls in its place */
+        between = database_rows_list(work, &hf_save_fields, HF_EVERY);
+    if (between == NULL)
+        return true; /* failed, and known to have */
     hf_stmt *stmt = sql_stmt(work->conn, which);
     if (stmt == NULL)
         return true; /* failed, and known to have */
@@ -259,22 +158,30 @@ static void database_save_queue(database_work *work)
     database_save_gather(work, &to);
     if (work->conn->status != HF_OK || database_save_queue_one(work, &to))
         return;
-    database_queue(work, SQL_DO_ANCHORS_INSERT, to.anchors_insert);
-    database_queue(work, SQL_DO_SAVED_INSERT, to.saved_insert);
-    database_queue(work, SQL_DO_ANCHORS_UPDATE, to.anchors_update);
-    database_queue(work, SQL_DO_SAVED_UPDATE, to.saved_update);
-    database_queue(work, SQL_DO_PAST_SAVE, to.past_save);
-    database_queue(work, SQL_DO_SESSIONS_INSERT, to.sessions_insert);
-    database_queue(work, SQL_DO_SESSIONS_UPDATE, to.sessions_update);
-    database_queue(work, SQL_DO_LOCKS_DELETE, to.locks_delete);
-    database_queue(work, SQL_DO_LOCKS_DROP, to.locks_drop);
-    database_queue(work, SQL_DO_LOCKS_UPDATE, to.locks_update);
-    database_queue(work, SQL_DO_LOCKS_INSERT, to.locks_insert);
-    database_queue(work, SQL_DO_REQUESTS_DELETE, to.requests_delete);
-    database_queue(work, SQL_DO_REQUESTS_SAVE, to.requests_save);
-    database_queue(work, SQL_DO_LOST_DELETE, to.lost_delete);
-    database_queue(work, SQL_DO_LOST_SAVE, to.lost_save);
-    database_queue(work, SQL_DO_EVENTS_INSERT, to.events);
+    const struct {
+        int which;
+        const hf_list *list;
+    } order[] = {
+        {SQL_DO_ANCHORS_INSERT, to.anchors_insert},
+        {SQL_DO_SAVED_INSERT, to.saved_insert},
+        {SQL_DO_ANCHORS_UPDATE, to.anchors_update},
+        {SQL_DO_SAVED_UPDATE, to.saved_update},
+        {SQL_DO_PAST_SAVE, to.past_save},
+        {SQL_DO_SESSIONS_INSERT, to.sessions_insert},
+        {SQL_DO_SESSIONS_UPDATE, to.sessions_update},
+        {SQL_DO_LOCKS_DELETE, to.locks_delete},
+        {SQL_DO_LOCKS_DROP, to.locks_drop},
+        {SQL_DO_LOCKS_UPDATE, to.locks_update},
+        {SQL_DO_LOCKS_INSERT, to.locks_insert},
+        {SQL_DO_REQUESTS_DELETE, to.requests_delete},
+        {SQL_DO_REQUESTS_SAVE, to.requests_save},
+        {SQL_DO_LOST_DELETE, to.lost_delete},
+        {SQL_DO_LOST_SAVE, to.lost_save},
+        {SQL_DO_EVENTS_INSERT, to.events},
+    };
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++)
+        if (order[k].list != NULL)
+            database_queue(work, order[k].which, order[k].list);
 }
 
 void database_save(database_work *work)

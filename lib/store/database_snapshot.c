@@ -7,17 +7,15 @@
 
 #include "base/error.h"
 
+/* Rows that are not there, as they would be inserted: what must not be null is something. */
 static bool database_snapshot_add_anchors(database_work *work, hf_list *list)
 {
     for (hf_resource_row *row = work->conn->rows.resources; list != NULL && row != NULL;
          row = row->next) {
         hf_value *value = row->locked && !row->stored && !row->busy ? hf_list_add(list) : NULL;
-        if (value == NULL)
-            continue;
-        hf_set_text(&value[0], row->type);
-        hf_set_text(&value[1], row->id);
-        hf_set_int(&value[2], 0);
-        hf_set_int(&value[3], 0);
+        if (value != NULL)
+            sql_set_row(value, &hf_resource_fields, HF_NAMED | HF_MOVES,
+                        &(hf_resource_row){.type = row->type, .id = row->id});
     }
     return list != NULL;
 }
@@ -25,21 +23,18 @@ static bool database_snapshot_add_anchors(database_work *work, hf_list *list)
 /* Those not there on one list, those there on the other. */
 static bool database_snapshot_add_sessions(database_work *work, hf_list *missing, hf_list *seen)
 {
-    static const char nothing[32];
     for (hf_session_row *row = work->conn->rows.sessions;
          missing != NULL && seen != NULL && row != NULL; row = row->next) {
-        hf_value *value =
-            row->stored ? (row->locked ? NULL : hf_list_add(seen)) : hf_list_add(missing);
-        if (value == NULL)
-            continue;
-        hf_set_text(&value[0], (hf_slice){row->id, HF_SESSION_ID_MAX});
-        if (row->stored)
-            continue;
-        hf_set_text(&value[1], (hf_slice){nothing, sizeof nothing});
-        for (int i = 2; i < 4; i++)
-            hf_set_text(&value[i], hf_slice_of("-"));
-        for (int i = 4; i < 8; i++)
-            hf_set_int(&value[i], 0);
+        if (row->stored && !row->locked)
+            database_list_add_id(seen, row->id);
+        hf_value *value = row->stored ? NULL : hf_list_add(missing);
+        hf_session_row *made =
+            value == NULL ? NULL : hf_arena_alloc(&work->conn->rows.arena, sizeof *made);
+        if (made == NULL)
+            continue; /* out of memory, and known to be */
+        *made = (hf_session_row){.user = hf_slice_of("-"), .name = hf_slice_of("-")};
+        memcpy(made->id, row->id, sizeof made->id);
+        sql_set_row(value, &hf_session_fields, HF_EVERY, made);
     }
     return missing != NULL && seen != NULL;
 }
@@ -50,11 +45,8 @@ static bool database_snapshot_add_types(database_work *work, hf_list *missing, h
          row = row->next) {
         bool there = row->type.policy != HF_POLICY_NONE;
         hf_value *value = hf_list_add(there ? seen : missing);
-        if (value == NULL)
-            continue;
-        hf_set_text(&value[0], (hf_slice){row->type.type, row->size});
-        if (!there)
-            hf_set_text(&value[1], hf_slice_of("-"));
+        if (value != NULL)
+            sql_set_row(value, &hf_type_fields, there ? HF_KEY : HF_EVERY, row);
     }
     return missing != NULL && seen != NULL;
 }
@@ -62,9 +54,10 @@ static bool database_snapshot_add_types(database_work *work, hf_list *missing, h
 void database_check_snapshot(database_work *work)
 {
     sql_conn *conn = work->conn;
-    hf_list *anchors = database_list(work, "ttii"), *sessions = database_list(work, "tbttiiii"),
-            *seen = database_list(work, "t"), *types = database_list(work, "tt"),
-            *types_seen = database_list(work, "t");
+    hf_list *anchors = database_rows_list(work, &hf_resource_fields, HF_NAMED | HF_MOVES),
+            *sessions = database_rows_list(work, &hf_session_fields, HF_EVERY),
+            *types = database_rows_list(work, &hf_type_fields, HF_EVERY),
+            *seen = database_list(work, "t"), *types_seen = database_list(work, "t");
     if (!database_snapshot_add_anchors(work, anchors) ||
         !database_snapshot_add_sessions(work, sessions, seen) ||
         !database_snapshot_add_types(work, types, types_seen))

@@ -162,7 +162,7 @@ static void memory_rows_load_saved(hf_resource_row *row, const mem_anchor *ancho
         row->saved_name = memory_rows_next_text(&at, saved->name_size);
         row->saved_request = memory_rows_next_text(&at, saved->request_size);
     }
-    for (hf_past_row *past = row->past; past != NULL; past = past->next)
+    for (hf_save_row *past = row->past; past != NULL; past = past->next)
         for (mem_past *from = anchor->past; from != NULL && !past->stored; from = from->next)
             if (hf_slice_equal(past->request, (hf_slice){from->request, from->size})) {
                 past->version = from->version;

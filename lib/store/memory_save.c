@@ -118,7 +118,7 @@ static mem_saved *memory_save_make_saved(const hf_resource_row *row)
     return saved;
 }
 
-static mem_past *memory_save_make_past(const hf_past_row *row)
+static mem_past *memory_save_make_past(const hf_save_row *row)
 {
     mem_past *past = hf_alloc(sizeof *past + row->request.size);
     if (past == NULL)
@@ -158,7 +158,7 @@ static bool memory_save_prepare_resource(mem_store *store, hf_resource_row *row)
     if (row->changed && row->saved_by != NULL &&
         (row->fresh_saved = memory_save_make_saved(row)) == NULL)
         return false;
-    for (hf_past_row *past = row->past; past != NULL; past = past->next)
+    for (hf_save_row *past = row->past; past != NULL; past = past->next)
         if (past->changed && past->present && (past->fresh = memory_save_make_past(past)) == NULL)
             return false;
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
@@ -204,7 +204,7 @@ static void memory_save_forget(hf_rows *rows)
         hf_free(row->fresh);
         hf_free(row->fresh_text);
         hf_free(row->fresh_saved);
-        for (hf_past_row *past = row->past; past != NULL; past = past->next)
+        for (hf_save_row *past = row->past; past != NULL; past = past->next)
             hf_free(past->fresh);
         for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
             hf_free(lock->fresh);
@@ -417,7 +417,7 @@ static void memory_save_save_saved(mem_store *store, hf_resource_row *row, mem_a
         hf_free(anchor->saved);
         anchor->saved = row->fresh_saved;
     }
-    for (hf_past_row *past = row->past; past != NULL; past = past->next) {
+    for (hf_save_row *past = row->past; past != NULL; past = past->next) {
         mem_past *fresh = past->fresh;
         if (fresh == NULL)
             continue;

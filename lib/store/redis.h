@@ -222,7 +222,7 @@ typedef enum redis_text {
     REDIS_TEXT_SESSION,  /* hf_session_row */
     REDIS_TEXT_TYPE,     /* redis_type */
     REDIS_TEXT_LOST,     /* hf_lost_row */
-    REDIS_TEXT_PAST,     /* hf_past_row */
+    REDIS_TEXT_PAST,     /* hf_save_row */
     REDIS_TEXT_TOKEN,    /* hf_token_row */
     REDIS_TEXT_EVENT,    /* redis_event */
     REDIS_TEXT_MARKS,    /* hf_event_marks */

@@ -13,7 +13,7 @@
 typedef enum redis_extra_kind {
     EXTRA_LOST_ANY, /* whether any session that settles a loss has one */
     EXTRA_LOST_ONE, /* row: hf_loss_row */
-    EXTRA_PAST,     /* row: hf_past_row */
+    EXTRA_PAST,     /* row: hf_save_row */
     /* row: hf_session_row */
     EXTRA_LOST_ALL,
     EXTRA_LOCKS, /* all that it holds */
@@ -186,7 +186,7 @@ static void redis_load_queue(redis_work *work, const redis_extra *extra)
     if (extra->kind == EXTRA_LOST_ONE)
         hf_redis_word(to, redis_load_name(work, extra->resource, '\1'));
     if (extra->kind == EXTRA_PAST)
-        hf_redis_word(to, ((const hf_past_row *)extra->row)->request);
+        hf_redis_word(to, ((const hf_save_row *)extra->row)->request);
     if (extra->kind == EXTRA_OVER)
         hf_redis_number(to, work->now_us);
     if (extra->kind == EXTRA_ASKED)
@@ -264,7 +264,7 @@ static void redis_load_all_lost(redis_work *work, hf_session_row *session,
     }
 }
 
-static void redis_load_past(redis_work *work, hf_past_row *row, const hf_redis_reply *reply)
+static void redis_load_past(redis_work *work, hf_save_row *row, const hf_redis_reply *reply)
 {
     if (reply->kind != HF_REDIS_TEXT)
         return;
@@ -562,7 +562,7 @@ void redis_load(redis_work *work)
          row = row->next)
         redis_load_ask_session(work, row);
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
-        for (hf_past_row *past = row->past; past != NULL; past = past->next)
+        for (hf_save_row *past = row->past; past != NULL; past = past->next)
             redis_load_extra(work, EXTRA_PAST, past, row);
     const hf_loss_row *losses = rows->losses;
     if (work->fresh != NULL)

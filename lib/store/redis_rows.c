@@ -58,7 +58,7 @@ static const redis_column redis_columns[REDIS_TEXTS][COLUMNS_MAX] = {
     [REDIS_TEXT_LOST] = {C(NUMBER, fence), C(NUMBER, at_us), C(TEXT, why), C(TEXT, by),
                          C(TEXT, reason)},
 #undef C
-#define C(field, member) COLUMN(field, hf_past_row, member)
+#define C(field, member) COLUMN(field, hf_save_row, member)
     [REDIS_TEXT_PAST] = {C(NUMBER, version), C(NUMBER, fence), C(NUMBER, saved_us), C(FLAG, gone),
                          C(NUMBER, covered_us)},
 #undef C

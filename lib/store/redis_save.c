@@ -309,7 +309,7 @@ static void redis_save_marks(redis_work *work, const hf_resource_row *row)
                           HF_NOTHING);
 }
 
-static void redis_save_past(redis_work *work, const hf_resource_row *row, const hf_past_row *past)
+static void redis_save_past(redis_work *work, const hf_resource_row *row, const hf_save_row *past)
 {
     if (!past->changed || !past->present)
         return;
@@ -333,7 +333,7 @@ static void redis_save_one_resource(redis_work *work, hf_resource_row *row)
     redis_save_marks(work, row);
     for (const hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         redis_save_lock(work, lock);
-    for (const hf_past_row *past = row->past; past != NULL; past = past->next)
+    for (const hf_save_row *past = row->past; past != NULL; past = past->next)
         redis_save_past(work, row, past);
 }
 

@@ -87,9 +87,6 @@ void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *a
 void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
 void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
 
-/* Reads the policy of a type from the columns policy, ttl_us, ttl_max_us that begin at `at`. One
- * that a newer version wrote fails. */
-void sql_read_type(sql_conn *conn, hf_stmt *stmt, int at, hf_type *type);
 /* Whether locks of that type live. */
 bool sql_locks_live(sql_conn *conn, const sql_queries *ask, const char *type, int64_t now_us);
 void sql_save_type(sql_conn *conn, const sql_queries *ask, const hf_op *op);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What stands alone (lists, events, types) read from an SQL database, for every store on one. */
 #include "base/error.h"
-#include "store/sql_conn.h"
+#include "store/sql_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,21 +22,16 @@ static void *sql_query_page(sql_conn *conn, hf_arena *arena, size_t count, size_
 
 /* ---- lists ---- */
 
+/* A lock with its session: {cols l.lock KNS}, {cols s.session S}. */
 static void sql_query_read_lock(hf_stmt *stmt, hf_lock *out)
 {
-    sql_text(stmt, 0, out->resource.type, sizeof out->resource.type);
-    sql_text(stmt, 1, out->resource.id, sizeof out->resource.id);
-    sql_text(stmt, 2, out->session, sizeof out->session);
-    hf_slice mode = hf_stmt_column_text(stmt, 3);
-    out->mode = mode.size > 0 && mode.at[0] == 's' ? HF_SHARED : HF_EXCLUSIVE;
-    out->fence = hf_stmt_column_int(stmt, 4);
-    out->since_us = hf_stmt_column_int(stmt, 5);
-    out->ends_us = hf_stmt_column_int(stmt, 6);
-    sql_text(stmt, 7, out->purpose, sizeof out->purpose);
-    sql_text(stmt, 8, out->user, sizeof out->user);
-    sql_text(stmt, 9, out->name, sizeof out->name);
-    int64_t expires_us = hf_stmt_column_int(stmt, 10);
-    out->expires_us = out->ends_us != 0 && out->ends_us < expires_us ? out->ends_us : expires_us;
+    hf_resource_row resource = {.type = hf_stmt_column_text(stmt, 0),
+                                .id = hf_stmt_column_text(stmt, 1)};
+    hf_session_row session = {0};
+    hf_lock_row lock = {.resource = &resource, .session = &session};
+    int next = sql_borrow_row(stmt, 3, &hf_lock_fields, HF_SHOWN, &lock);
+    sql_borrow_row(stmt, next, &hf_session_fields, HF_SHOWN, &session);
+    hf_fill_lock(&lock, out);
 }
 
 /* Text for a comparison: an empty one must not become null. */
@@ -95,14 +90,9 @@ void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena
     while (sql_next(conn, stmt)) {
         if (count++ >= limit)
             continue;
-        hf_session_info *info = &sessions[count - 1];
-        sql_text(stmt, 0, info->id, sizeof info->id);
-        sql_text(stmt, 1, info->user, sizeof info->user);
-        sql_text(stmt, 2, info->name, sizeof info->name);
-        info->idle_us = hf_stmt_column_int(stmt, 3);
-        info->opened_us = hf_stmt_column_int(stmt, 4);
-        info->expires_us = hf_stmt_column_int(stmt, 5);
-        sql_text(stmt, 6, info->token, sizeof info->token);
+        hf_session_row row = {0};
+        sql_borrow_row(stmt, 0, &hf_session_fields, HF_SHOWN, &row);
+        hf_fill_session(&row, &sessions[count - 1]);
     }
     op->answer.more = count > limit;
     op->answer.sessions_count = op->answer.more ? limit : count;
@@ -166,18 +156,9 @@ void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *a
 
 static void sql_query_read_event(hf_stmt *stmt, hf_event *out)
 {
-    char kind[32];
-    out->seq = hf_stmt_column_int(stmt, 0);
-    out->at_us = hf_stmt_column_int(stmt, 1);
-    sql_text(stmt, 2, kind, sizeof kind);
-    out->kind = hf_event_kind_from_name(kind);
-    sql_text(stmt, 3, out->resource.type, sizeof out->resource.type);
-    sql_text(stmt, 4, out->resource.id, sizeof out->resource.id);
-    sql_text(stmt, 5, out->session, sizeof out->session);
-    sql_text(stmt, 6, out->user, sizeof out->user);
-    sql_text(stmt, 7, out->actor, sizeof out->actor);
-    out->fence = hf_stmt_column_int(stmt, 8);
-    sql_text(stmt, 9, out->reason, sizeof out->reason);
+    hf_event_row row = {0};
+    sql_borrow_row(stmt, 1, &hf_event_fields, HF_EVERY, &row);
+    hf_fill_event(&row, hf_stmt_column_int(stmt, 0), out);
 }
 
 void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena)
@@ -229,20 +210,6 @@ int64_t sql_meta_number(sql_conn *conn, int which, const char *name)
 
 /* ---- types ---- */
 
-void sql_read_type(sql_conn *conn, hf_stmt *stmt, int at, hf_type *type)
-{
-    char policy[32] = "";
-    sql_text(stmt, at, policy, sizeof policy);
-    type->policy = hf_policy_from_name(policy);
-    type->ttl_us = hf_stmt_column_int(stmt, at + 1);
-    type->ttl_max_us = hf_stmt_column_int(stmt, at + 2);
-    if (type->policy == HF_POLICY_COUNT)
-        conn->status =
-            hf_fail(conn->err, HF_UNAVAILABLE,
-                    "The policy of %s, %s, is not known to this version; upgrade holdfast.",
-                    type->type, policy);
-}
-
 void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena)
 {
     hf_stmt *stmt = sql_stmt(conn, ask->types);
@@ -258,9 +225,9 @@ void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *a
                 memcpy(more, types, count * sizeof *types);
             types = more;
         }
-        hf_type *type = &types[count++];
-        sql_text(stmt, 0, type->type, sizeof type->type);
-        sql_read_type(conn, stmt, 1, type);
+        hf_type_row row = {0};
+        sql_read_row(conn, stmt, 0, &hf_type_fields, HF_EVERY, &row);
+        types[count++] = row.type;
     }
     if (stmt != NULL)
         hf_stmt_reset(stmt);
@@ -285,9 +252,9 @@ void sql_save_type(sql_conn *conn, const sql_queries *ask, const hf_op *op)
     hf_stmt *stmt = sql_stmt(conn, ask->type_save);
     if (stmt == NULL)
         return;
-    hf_stmt_text(stmt, 1, hf_slice_of(op->type));
-    hf_stmt_text(stmt, 2, hf_slice_of(hf_policy_name(op->policy)));
-    hf_stmt_int_or_null(stmt, 3, op->ttl_us);
-    hf_stmt_int_or_null(stmt, 4, op->ttl_max_us);
+    hf_type_row row = {
+        .type = {.policy = op->policy, .ttl_us = op->ttl_us, .ttl_max_us = op->ttl_max_us}};
+    hf_slice_copy(row.type.type, sizeof row.type.type, hf_slice_of(op->type));
+    sql_bind_row(stmt, 1, &hf_type_fields, HF_EVERY, &row);
     sql_run(conn, stmt);
 }

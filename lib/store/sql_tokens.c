@@ -2,26 +2,14 @@
 /* Tokens in an SQL database, for every store on one: moving their rows. What comes of them is
  * decided in lock/. */
 #include "base/error.h"
-#include "store/sql_conn.h"
+#include "store/sql_rows.h"
 
 #include <string.h>
 
-/* From the columns id, sha256, name, roles, users, created_us, expires_us, revoked_us, request. */
-static void sql_tokens_read_token(hf_stmt *stmt, hf_token_row *out)
+static void sql_tokens_read_token(sql_conn *conn, hf_stmt *stmt, hf_token_row *out)
 {
-    hf_token *token = &out->token;
     memset(out, 0, sizeof *out);
-    sql_text(stmt, 0, token->id, sizeof token->id);
-    hf_slice sha256 = hf_stmt_column_blob(stmt, 1);
-    if (sha256.size == sizeof out->sha256)
-        memcpy(out->sha256, sha256.at, sha256.size);
-    sql_text(stmt, 2, token->name, sizeof token->name);
-    sql_text(stmt, 3, token->roles, sizeof token->roles);
-    sql_text(stmt, 4, token->users, sizeof token->users);
-    token->created_us = hf_stmt_column_int(stmt, 5);
-    token->expires_us = hf_stmt_column_int(stmt, 6);
-    token->revoked_us = hf_stmt_column_int(stmt, 7);
-    sql_text(stmt, 8, out->request, sizeof out->request);
+    sql_read_row(conn, stmt, 0, &hf_token_fields, HF_EVERY, out);
 }
 
 bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
@@ -39,7 +27,7 @@ bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
     hf_stmt_text(stmt, 3, hf_slice_of(request));
     while (sql_next(conn, stmt))
         if (count < HF_TOKEN_SAME_MAX)
-            sql_tokens_read_token(stmt, &same[count++]);
+            sql_tokens_read_token(conn, stmt, &same[count++]);
     if (conn->status != HF_OK)
         return false;
     bool save = hf_apply_token_create(&conn->rows, op, arena, same, count, now_us, &fresh);
@@ -48,14 +36,7 @@ bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
     stmt = save ? sql_stmt(conn, ask->token_insert) : NULL;
     if (stmt == NULL)
         return false;
-    hf_stmt_text(stmt, 1, hf_slice_of(fresh.token.id));
-    hf_stmt_blob(stmt, 2, fresh.sha256, sizeof fresh.sha256);
-    hf_stmt_text(stmt, 3, hf_slice_of(fresh.token.name));
-    hf_stmt_text(stmt, 4, hf_slice_of(fresh.token.roles));
-    hf_stmt_text(stmt, 5, hf_slice_of(fresh.token.users));
-    hf_stmt_int(stmt, 6, fresh.token.created_us);
-    hf_stmt_int_or_null(stmt, 7, fresh.token.expires_us);
-    hf_stmt_text(stmt, 8, hf_slice_of(fresh.request));
+    sql_bind_row(stmt, 1, &hf_token_fields, HF_EVERY, &fresh);
     sql_run(conn, stmt);
     return conn->status == HF_OK;
 }
@@ -69,7 +50,7 @@ static bool sql_tokens_others(sql_conn *conn, const sql_queries *ask, const hf_o
     bool others = false;
     hf_stmt *stmt = sql_stmt(conn, ask->token_admins);
     while (stmt != NULL && sql_next(conn, stmt)) {
-        sql_tokens_read_token(stmt, &row);
+        sql_tokens_read_token(conn, stmt, &row);
         others |= strcmp(row.token.id, op->token) != 0 && hf_token_governs(&row.token, now_us);
     }
     return others;
@@ -85,7 +66,7 @@ bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
         return false;
     hf_stmt_text(stmt, 1, hf_slice_of(op->token));
     for (; sql_next(conn, stmt); found = true)
-        sql_tokens_read_token(stmt, &row);
+        sql_tokens_read_token(conn, stmt, &row);
     if (conn->status != HF_OK)
         return false;
     bool save = hf_apply_token_revoke(&conn->rows, op, arena, found ? &row.token : NULL, others,
@@ -95,8 +76,7 @@ bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
     stmt = save ? sql_stmt(conn, ask->token_revoke) : NULL;
     if (stmt == NULL)
         return false;
-    hf_stmt_text(stmt, 1, hf_slice_of(row.token.id));
-    hf_stmt_int(stmt, 2, row.token.revoked_us);
+    sql_bind_row(stmt, 1, &hf_token_fields, HF_KEY | HF_MOVES, &row);
     sql_run(conn, stmt);
     return conn->status == HF_OK;
 }
@@ -113,7 +93,7 @@ void sql_token_find(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena 
     else
         hf_stmt_blob(stmt, 1, op->sha256, sizeof row.sha256);
     for (; sql_next(conn, stmt); found = true)
-        sql_tokens_read_token(stmt, &row);
+        sql_tokens_read_token(conn, stmt, &row);
     if (conn->status != HF_OK)
         return;
     hf_apply_token_find(&conn->rows, op, arena, found ? &row.token : NULL);
@@ -136,7 +116,7 @@ void sql_do_tokens(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *
     while (sql_next(conn, stmt)) {
         if (count++ >= limit)
             continue;
-        sql_tokens_read_token(stmt, &row);
+        sql_tokens_read_token(conn, stmt, &row);
         tokens[count - 1] = row.token;
     }
     op->answer.more = count > limit;

@@ -13,10 +13,12 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#define SQLITE_NAMES_MAX     32
-#define SQLITE_SHORT_LOG     1000 /* pages */
-#define SQLITE_RESERVE_LEAST ((int64_t)2 << 20)
-#define SQLITE_RESERVE_MOST  ((int64_t)16 << 20)
+#define SQLITE_NAMES_MAX 32
+/* All of a session but its key: what {cols session MRE} is. */
+#define SQLITE_SESSION_COLUMNS (HF_MOVES | HF_REST | HF_WITH_ENDS)
+#define SQLITE_SHORT_LOG       1000 /* pages */
+#define SQLITE_RESERVE_LEAST   ((int64_t)2 << 20)
+#define SQLITE_RESERVE_MOST    ((int64_t)16 << 20)
 
 typedef struct sqlite_session sqlite_session;
 

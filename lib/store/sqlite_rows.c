@@ -3,6 +3,7 @@
  * changed. Rows are saved table by table in canonical order, so that neighbours in a page are
  * written together. */
 #include "base/error.h"
+#include "store/sql_rows.h"
 #include "store/sqlite.h"
 
 #include <stdlib.h>
@@ -18,38 +19,30 @@ static void sqlite_rows_load_type(sql_conn *conn, hf_type_row *row)
     hf_stmt_text(stmt, 1, hf_slice_of(row->type.type));
     if (!sql_next(conn, stmt))
         return;
-    sql_read_type(conn, stmt, 0, &row->type);
+    sql_read_row(conn, stmt, 0, &hf_type_fields, HF_REST, row);
     hf_stmt_reset(stmt);
 }
 
-static void sqlite_rows_load_session(sql_conn *conn, hf_rows *rows, hf_session_row *row)
+static void sqlite_rows_load_session(sql_conn *conn, hf_session_row *row)
 {
-    hf_stmt *stmt =
-        sql_stmt(conn, row->wants_ends ? SQLITE_DO_SESSION_ENDS_LOAD : SQLITE_DO_SESSION_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LOAD);
     if (stmt == NULL)
         return;
     row->loaded = true;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
     if (!sql_next(conn, stmt))
         return;
-    hf_slice key = hf_stmt_column_blob(stmt, 0);
-    if (key.size == sizeof row->key_sha256)
-        memcpy(row->key_sha256, key.at, key.size);
-    row->user = sql_keep(conn, rows, stmt, 1);
-    row->name = sql_keep(conn, rows, stmt, 2);
-    row->idle_us = hf_stmt_column_int(stmt, 3);
-    row->opened_us = hf_stmt_column_int(stmt, 4);
-    row->expires_us = hf_stmt_column_int(stmt, 5);
-    row->ended_us = hf_stmt_column_int(stmt, 6);
-    row->rev = hf_stmt_column_int(stmt, 7);
-    row->caller = sql_keep(conn, rows, stmt, 8);
-    row->request = sql_keep(conn, rows, stmt, 9);
-    if (row->wants_ends)
-        row->ends.text = sql_keep(conn, rows, stmt, 10);
+    sql_read_row(conn, stmt, 0, &hf_session_fields, SQLITE_SESSION_COLUMNS, row);
     row->loaded_expires_us = row->expires_us;
     row->loaded_ended_us = row->ended_us;
     row->stored = row->present = true;
     hf_stmt_reset(stmt);
+}
+
+static void sqlite_rows_load_once(sql_conn *conn, hf_session_row *row)
+{
+    if (row != NULL && !row->loaded)
+        sqlite_rows_load_session(conn, row);
 }
 
 hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *id)
@@ -57,23 +50,20 @@ hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *i
     hf_session_row *row = hf_rows_session(rows, id);
     if (row == NULL)
         sql_out_of_memory(conn);
-    else if (!row->loaded)
-        sqlite_rows_load_session(conn, rows, row);
+    sqlite_rows_load_once(conn, row);
     return row;
 }
 
 /* The session a column names, loaded. A statement for it may run while another is being stepped. */
-static hf_session_row *sqlite_rows_session_at(sql_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
+static hf_session_row *sqlite_rows_session_at(sql_conn *conn, hf_stmt *stmt, int at)
 {
-    char id[HF_SESSION_ID_SIZE] = "";
-    hf_slice_copy(id, sizeof id, hf_stmt_column_text(stmt, at));
-    return sqlite_load_session(conn, rows, id);
+    hf_session_row *row = sql_read_session_id(conn, stmt, at);
+    sqlite_rows_load_once(conn, row);
+    return row;
 }
 
-/* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`.
- * */
-static void sqlite_rows_fill_lock(sql_conn *conn, hf_rows *rows, hf_lock_row *row, hf_stmt *stmt,
-                                  int at)
+/* Fills a lock row from the columns behind its names. */
+static void sqlite_rows_fill_lock(sql_conn *conn, hf_lock_row *row, hf_stmt *stmt, int at)
 {
     if (row == NULL) {
         sql_out_of_memory(conn);
@@ -81,13 +71,7 @@ static void sqlite_rows_fill_lock(sql_conn *conn, hf_rows *rows, hf_lock_row *ro
     }
     if (row->stored)
         return;
-    hf_slice mode = hf_stmt_column_text(stmt, at);
-    row->mode = mode.size > 0 && mode.at[0] == 's' ? HF_SHARED : HF_EXCLUSIVE;
-    row->fence = hf_stmt_column_int(stmt, at + 1);
-    row->since_us = hf_stmt_column_int(stmt, at + 2);
-    row->ends_us = hf_stmt_column_int(stmt, at + 3);
-    row->purpose = sql_keep(conn, rows, stmt, at + 4);
-    row->request = sql_keep(conn, rows, stmt, at + 5);
+    sql_read_row(conn, stmt, at, &hf_lock_fields, HF_REST, row);
     row->stored = row->present = true;
 }
 
@@ -111,9 +95,9 @@ static void sqlite_rows_load_locks(sql_conn *conn, hf_rows *rows, hf_resource_ro
     hf_stmt_text(stmt, 1, row->type);
     hf_stmt_text(stmt, 2, row->id);
     while (sql_next(conn, stmt)) {
-        hf_session_row *session = sqlite_rows_session_at(conn, rows, stmt, 0);
+        hf_session_row *session = sqlite_rows_session_at(conn, stmt, 0);
         if (conn->status == HF_OK)
-            sqlite_rows_fill_lock(conn, rows, hf_rows_lock(rows, row, session), stmt, 1);
+            sqlite_rows_fill_lock(conn, hf_rows_lock(rows, row, session), stmt, 1);
     }
     sqlite_rows_infer_anchor(row);
 }
@@ -126,20 +110,19 @@ static void sqlite_rows_load_requests(sql_conn *conn, hf_rows *rows, hf_resource
     hf_stmt_text(stmt, 1, row->type);
     hf_stmt_text(stmt, 2, row->id);
     while (sql_next(conn, stmt)) {
-        hf_session_row *session = sqlite_rows_session_at(conn, rows, stmt, 0);
+        hf_session_row *session = sqlite_rows_session_at(conn, stmt, 0);
         hf_request_row *request =
             conn->status == HF_OK ? hf_rows_request(rows, row, session) : NULL;
         if (request == NULL) {
             sql_out_of_memory(conn);
             continue;
         }
-        request->message = sql_keep(conn, rows, stmt, 1);
-        request->at_us = hf_stmt_column_int(stmt, 2);
+        sql_read_row(conn, stmt, 1, &hf_request_fields, HF_REST, request);
         request->stored = request->present = true;
     }
 }
 
-static void sqlite_rows_load_anchor(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
+static void sqlite_rows_load_anchor(sql_conn *conn, hf_resource_row *row)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_RESOURCE_LOAD);
     if (stmt == NULL)
@@ -149,22 +132,7 @@ static void sqlite_rows_load_anchor(sql_conn *conn, hf_rows *rows, hf_resource_r
     if (!sql_next(conn, stmt))
         return;
     row->stored = row->present = true;
-    row->fence = hf_stmt_column_int(stmt, 0);
-    row->rev = hf_stmt_column_int(stmt, 1);
-    hf_slice_copy(row->ended_session, sizeof row->ended_session, hf_stmt_column_text(stmt, 2));
-    row->ended_fence = hf_stmt_column_int(stmt, 3);
-    row->ended_request = sql_keep(conn, rows, stmt, 4);
-    row->ended_us = hf_stmt_column_int(stmt, 5);
-    row->version = hf_stmt_column_int(stmt, 6);
-    if (row->version != 0) {
-        row->saved_fence = hf_stmt_column_int(stmt, 7);
-        row->saved_us = hf_stmt_column_int(stmt, 8);
-        hf_slice_copy(row->saved_session, sizeof row->saved_session, hf_stmt_column_text(stmt, 9));
-        row->saved_user = sql_keep(conn, rows, stmt, 10);
-        row->saved_name = sql_keep(conn, rows, stmt, 11);
-        row->saved_request = sql_keep(conn, rows, stmt, 12);
-        row->gone = hf_stmt_column_int(stmt, 13) != 0;
-    }
+    sql_read_row(conn, stmt, 0, &hf_resource_fields, HF_MOVES | HF_VERSIONED, row);
     hf_stmt_reset(stmt);
 }
 
@@ -176,11 +144,7 @@ static void sqlite_rows_read_lost(sql_conn *conn, hf_rows *rows, hf_session_row 
         sql_out_of_memory(conn);
         return;
     }
-    lost->fence = hf_stmt_column_int(stmt, 2);
-    lost->at_us = hf_stmt_column_int(stmt, 3);
-    lost->why = sql_keep(conn, rows, stmt, 4);
-    lost->by = sql_keep(conn, rows, stmt, 5);
-    lost->reason = sql_keep(conn, rows, stmt, 6);
+    sql_read_row(conn, stmt, 2, &hf_lost_fields, HF_REST, lost);
     lost->stored = lost->present = true;
     if (!hf_rows_want_taker(rows, lost))
         sql_out_of_memory(conn);
@@ -233,15 +197,12 @@ static void sqlite_rows_load_locks_of(sql_conn *conn, hf_rows *rows, hf_session_
     if (number != 0)
         hf_stmt_int(stmt, 2, number);
     while (sql_next(conn, stmt)) {
-        hf_resource_row *resource = hf_rows_resource(rows, hf_stmt_column_text(stmt, 0),
-                                                     hf_stmt_column_text(stmt, 1), true);
-        if (resource == NULL) {
-            sql_out_of_memory(conn);
+        hf_resource_row *resource = sql_read_name(conn, stmt, 0);
+        if (resource == NULL)
             continue;
-        }
         resource->wanted |= row->wants_anchors;
         resource->wants_requests |= row->wants_requests || row->wants_anchors;
-        sqlite_rows_fill_lock(conn, rows, hf_rows_lock(rows, resource, row), stmt, 2);
+        sqlite_rows_fill_lock(conn, hf_rows_lock(rows, resource, row), stmt, 2);
     }
 }
 
@@ -268,7 +229,7 @@ static void sqlite_rows_count_locks(sql_conn *conn, hf_rows *rows, hf_session_ro
         sqlite_rows_load_locks_of(conn, rows, row, SQLITE_DO_SESSION_LOCKS_ASKED, 0);
 }
 
-static void sqlite_rows_load_opens(sql_conn *conn, hf_rows *rows)
+static void sqlite_rows_load_opens(sql_conn *conn, const hf_rows *rows)
 {
     for (hf_open_row *open = rows->opens; open != NULL; open = open->next) {
         hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_BY_REQUEST);
@@ -277,7 +238,7 @@ static void sqlite_rows_load_opens(sql_conn *conn, hf_rows *rows)
         hf_stmt_text(stmt, 1, open->request);
         if (!sql_next(conn, stmt))
             continue;
-        open->session = sqlite_rows_session_at(conn, rows, stmt, 0);
+        open->session = sqlite_rows_session_at(conn, stmt, 0);
         hf_stmt_reset(stmt);
     }
 }
@@ -295,7 +256,7 @@ void sqlite_raise_floor(sql_conn *conn, int64_t floor)
 
 static void sqlite_rows_load_past(sql_conn *conn, const hf_resource_row *row)
 {
-    for (hf_past_row *past = row->past; past != NULL; past = past->next) {
+    for (hf_save_row *past = row->past; past != NULL; past = past->next) {
         hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_PAST_LOAD);
         if (stmt == NULL)
             return;
@@ -304,10 +265,7 @@ static void sqlite_rows_load_past(sql_conn *conn, const hf_resource_row *row)
         hf_stmt_text(stmt, 3, past->request);
         if (!sql_next(conn, stmt))
             continue;
-        past->version = hf_stmt_column_int(stmt, 0);
-        past->fence = hf_stmt_column_int(stmt, 1);
-        past->saved_us = hf_stmt_column_int(stmt, 2);
-        past->gone = hf_stmt_column_int(stmt, 3) != 0;
+        sql_read_row(conn, stmt, 0, &hf_save_fields, HF_REST, past);
         past->stored = past->present = true;
         hf_stmt_reset(stmt);
     }
@@ -326,8 +284,7 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
         sqlite_rows_load_type(conn, row);
     sqlite_rows_load_opens(conn, rows);
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        if (!row->loaded || (row->wants_ends && row->origin == NULL))
-            sqlite_rows_load_session(conn, rows, row);
+        sqlite_rows_load_once(conn, row);
         if (row->wants_locks)
             sqlite_load_session_locks(conn, rows, row, 0);
         if (row->counts_locks)
@@ -341,7 +298,7 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
     for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK;
          row = row->next) {
         if (row->wanted && anchors)
-            sqlite_rows_load_anchor(conn, rows, row);
+            sqlite_rows_load_anchor(conn, row);
         if (row->wanted)
             sqlite_rows_load_locks(conn, rows, row);
         if (row->past != NULL && row->version != 0)
@@ -355,179 +312,58 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
 
 /* ---- saving ---- */
 
-static void sqlite_rows_insert_session(sql_conn *conn, const hf_session_row *row)
+static void sqlite_rows_write(sql_conn *conn, int which, const hf_row_fields *of, unsigned mask,
+                              const void *row)
 {
-    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_INSERT);
+    hf_stmt *stmt = sql_stmt(conn, which);
     if (stmt == NULL)
         return;
-    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-    hf_stmt_blob(stmt, 2, row->key_sha256, sizeof row->key_sha256);
-    hf_stmt_text(stmt, 3, row->user);
-    hf_stmt_text(stmt, 4, row->name);
-    hf_stmt_int(stmt, 5, row->idle_us);
-    hf_stmt_int(stmt, 6, row->opened_us);
-    hf_stmt_int(stmt, 7, row->expires_us);
-    hf_stmt_int_or_null(stmt, 8, row->ended_us);
-    hf_stmt_text(stmt, 9, row->caller);
-    hf_stmt_text(stmt, 10, row->request);
-    hf_stmt_int(stmt, 11, row->rev);
-    hf_stmt_text(stmt, 12, row->ends.text);
+    sql_bind_row(stmt, 1, of, mask, row);
     sql_run(conn, stmt);
 }
 
 /* What only ended something leaves the index of sessions alone. */
-static void sqlite_rows_update_session(sql_conn *conn, const hf_session_row *row)
+static void sqlite_rows_save_session(sql_conn *conn, const hf_session_row *row)
 {
-    if (sqlite_session_moved(row)) {
-        hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_UPDATE);
-        if (stmt == NULL)
-            return;
-        hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-        hf_stmt_int(stmt, 2, row->expires_us);
-        hf_stmt_int_or_null(stmt, 3, row->ended_us);
-        hf_stmt_int(stmt, 4, row->rev);
-        sql_run(conn, stmt);
+    if (!row->changed || !row->present)
+        return;
+    if (!row->stored) {
+        sqlite_rows_write(conn, SQLITE_DO_SESSION_INSERT, &hf_session_fields,
+                          HF_KEY | SQLITE_SESSION_COLUMNS, row);
+        return;
     }
-    hf_stmt *stmt = row->ends_changed ? sql_stmt(conn, SQLITE_DO_SESSION_ENDS_UPDATE) : NULL;
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-    hf_stmt_int(stmt, 2, row->rev);
-    hf_stmt_text(stmt, 3, row->ends.text);
-    sql_run(conn, stmt);
-}
-
-static void sqlite_rows_save_lost(sql_conn *conn, const hf_lost_row *row)
-{
-    if (!row->changed || (!row->present && !row->stored))
-        return;
-    hf_stmt *stmt = sql_stmt(conn, row->present ? SQLITE_DO_LOST_SAVE : SQLITE_DO_LOST_DELETE);
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, (hf_slice){row->session->id, HF_SESSION_ID_MAX});
-    hf_stmt_text(stmt, 2, row->type);
-    hf_stmt_text(stmt, 3, row->id);
-    if (row->present) {
-        hf_stmt_int(stmt, 4, row->fence);
-        hf_stmt_int(stmt, 5, row->at_us);
-        hf_stmt_text(stmt, 6, row->why);
-        hf_stmt_text(stmt, 7, row->by);
-        hf_stmt_text(stmt, 8, row->reason);
-    }
-    sql_run(conn, stmt);
+    if (sqlite_session_moved(row))
+        sqlite_rows_write(conn, SQLITE_DO_SESSION_UPDATE, &hf_session_fields, HF_KEY | HF_MOVES,
+                          row);
+    if (row->ends_changed)
+        sqlite_rows_write(conn, SQLITE_DO_SESSION_ENDS_UPDATE, &hf_session_fields,
+                          HF_KEY | HF_WITH_ENDS, row);
 }
 
 static void sqlite_rows_save_anchor(sql_conn *conn, const hf_resource_row *row)
 {
+    enum { CHANGED = HF_NAMED | HF_MOVES };
     if (!row->changed || (!row->present && !row->stored))
         return;
-    bool saved = row->saved_by != NULL || !row->stored;
-    hf_stmt *stmt = sql_stmt(conn, !row->present  ? SQLITE_DO_RESOURCE_DELETE
-                                   : !row->stored ? SQLITE_DO_RESOURCE_INSERT
-                                   : saved        ? SQLITE_DO_RESOURCE_SAVE
-                                                  : SQLITE_DO_RESOURCE_UPDATE);
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, row->type);
-    hf_stmt_text(stmt, 2, row->id);
-    if (!row->present) {
-        sql_run(conn, stmt);
-        return;
-    }
-    hf_stmt_int(stmt, 3, row->fence);
-    hf_stmt_int(stmt, 4, row->rev);
-    hf_stmt_text(stmt, 5,
-                 row->ended_session[0] == '\0' ? HF_NOTHING
-                                               : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
-    hf_stmt_int_or_null(stmt, 6, row->ended_fence);
-    hf_stmt_text(stmt, 7, row->ended_request);
-    hf_stmt_int_or_null(stmt, 8, row->ended_us);
-    if (saved) {
-        hf_stmt_int(stmt, 9, row->version);
-        hf_stmt_int_or_null(stmt, 10, row->saved_fence);
-        hf_stmt_int_or_null(stmt, 11, row->saved_us);
-        hf_stmt_text(stmt, 12, hf_slice_of(row->saved_session));
-        hf_stmt_text(stmt, 13, row->saved_user);
-        hf_stmt_text(stmt, 14, row->saved_name);
-        hf_stmt_text(stmt, 15, row->saved_request);
-        hf_stmt_int(stmt, 16, row->gone);
-    }
-    sql_run(conn, stmt);
+    if (!row->present)
+        sqlite_rows_write(conn, SQLITE_DO_RESOURCE_DELETE, &hf_resource_fields, HF_NAMED, row);
+    else if (!row->stored)
+        sqlite_rows_write(conn, SQLITE_DO_RESOURCE_INSERT, &hf_resource_fields, HF_EVERY, row);
+    else if (row->saved_by != NULL)
+        sqlite_rows_write(conn, SQLITE_DO_RESOURCE_SAVE, &hf_resource_fields,
+                          CHANGED | HF_VERSIONED, row);
+    else
+        sqlite_rows_write(conn, SQLITE_DO_RESOURCE_UPDATE, &hf_resource_fields, CHANGED, row);
 }
 
-static void sqlite_rows_save_past(sql_conn *conn, const hf_resource_row *resource,
-                                  const hf_past_row *row)
+/* A row that is written whole, or deleted by its key. */
+static void sqlite_rows_save(sql_conn *conn, int write, int delete, const hf_row_fields *of,
+                             const void *row, bool present)
 {
-    hf_stmt *stmt = row->changed && row->present ? sql_stmt(conn, SQLITE_DO_PAST_SAVE) : NULL;
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, resource->type);
-    hf_stmt_text(stmt, 2, resource->id);
-    hf_stmt_text(stmt, 3, row->request);
-    hf_stmt_int(stmt, 4, row->version);
-    hf_stmt_int(stmt, 5, row->fence);
-    hf_stmt_int(stmt, 6, row->saved_us);
-    hf_stmt_int(stmt, 7, row->gone);
-    hf_stmt_int(stmt, 8, row->covered_us);
-    sql_run(conn, stmt);
-}
-
-static void sqlite_rows_save_lock(sql_conn *conn, const hf_lock_row *row)
-{
-    if (!row->changed || (!row->present && !row->stored))
-        return;
-    hf_stmt *stmt = sql_stmt(conn, !row->present ? SQLITE_DO_LOCK_DELETE
-                                   : row->stored ? SQLITE_DO_LOCK_UPDATE
-                                                 : SQLITE_DO_LOCK_INSERT);
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, row->resource->type);
-    hf_stmt_text(stmt, 2, row->resource->id);
-    hf_stmt_text(stmt, 3, (hf_slice){row->session->id, HF_SESSION_ID_MAX});
-    if (row->present) {
-        hf_stmt_text(stmt, 4, hf_slice_of(hf_mode_name(row->mode)));
-        hf_stmt_int(stmt, 5, row->fence);
-        hf_stmt_int(stmt, 6, row->since_us);
-        hf_stmt_int_or_null(stmt, 7, row->ends_us);
-        hf_stmt_text(stmt, 8, row->purpose);
-        hf_stmt_text(stmt, 9, row->request);
-    }
-    sql_run(conn, stmt);
-}
-
-static void sqlite_rows_save_request(sql_conn *conn, const hf_request_row *row)
-{
-    if (!row->changed || (!row->present && !row->stored))
-        return;
-    hf_stmt *stmt =
-        sql_stmt(conn, row->present ? SQLITE_DO_REQUEST_SAVE : SQLITE_DO_REQUEST_DELETE);
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, row->resource->type);
-    hf_stmt_text(stmt, 2, row->resource->id);
-    hf_stmt_text(stmt, 3, (hf_slice){row->session->id, HF_SESSION_ID_MAX});
-    if (row->present) {
-        hf_stmt_text(stmt, 4, row->message);
-        hf_stmt_int(stmt, 5, row->at_us);
-    }
-    sql_run(conn, stmt);
-}
-
-static void sqlite_rows_save_event(sql_conn *conn, const hf_event_row *row, int64_t now_us)
-{
-    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_EVENT_INSERT);
-    if (stmt == NULL)
-        return;
-    hf_stmt_int(stmt, 1, now_us);
-    hf_stmt_text(stmt, 2, hf_slice_of(hf_event_kind_name(row->kind)));
-    hf_stmt_text(stmt, 3, row->type);
-    hf_stmt_text(stmt, 4, row->id);
-    hf_stmt_text(stmt, 5, row->session);
-    hf_stmt_text(stmt, 6, row->user);
-    hf_stmt_text(stmt, 7, row->actor);
-    hf_stmt_int_or_null(stmt, 8, row->fence);
-    hf_stmt_text(stmt, 9, row->reason);
-    sql_run(conn, stmt);
+    if (present)
+        sqlite_rows_write(conn, write, of, HF_EVERY, row);
+    else
+        sqlite_rows_write(conn, delete, of, HF_KEY | HF_NAMED, row);
 }
 
 static int sqlite_rows_canonical(const void *a, const void *b)
@@ -560,27 +396,34 @@ void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us)
     hf_resource_row **resources = sqlite_rows_sorted(conn, rows);
     size_t count = resources == NULL ? 0 : rows->resources_count;
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        if (row->changed && row->present && row->stored)
-            sqlite_rows_update_session(conn, row);
-        else if (row->changed && row->present)
-            sqlite_rows_insert_session(conn, row);
+        sqlite_rows_save_session(conn, row);
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
-            sqlite_rows_save_lost(conn, lost);
+            if (lost->changed && (lost->present || lost->stored))
+                sqlite_rows_save(conn, SQLITE_DO_LOST_SAVE, SQLITE_DO_LOST_DELETE, &hf_lost_fields,
+                                 lost, lost->present);
     }
     for (size_t i = 0; i < count; i++)
         sqlite_rows_save_anchor(conn, resources[i]);
     if (rows->floor_raised)
         sqlite_raise_floor(conn, rows->fence_floor);
     for (size_t i = 0; i < count; i++)
-        for (hf_past_row *past = resources[i]->past; past != NULL; past = past->next)
-            sqlite_rows_save_past(conn, resources[i], past);
+        for (hf_save_row *past = resources[i]->past; past != NULL; past = past->next)
+            if (past->changed && past->present)
+                sqlite_rows_write(conn, SQLITE_DO_PAST_SAVE, &hf_save_fields, HF_EVERY, past);
     for (size_t i = 0; i < count; i++) {
         for (hf_lock_row *lock = resources[i]->locks; lock != NULL; lock = lock->next)
-            sqlite_rows_save_lock(conn, lock);
+            if (lock->changed && (lock->present || lock->stored))
+                sqlite_rows_save(conn, lock->stored ? SQLITE_DO_LOCK_UPDATE : SQLITE_DO_LOCK_INSERT,
+                                 SQLITE_DO_LOCK_DELETE, &hf_lock_fields, lock, lock->present);
         for (hf_request_row *request = resources[i]->requests; request != NULL;
              request = request->next)
-            sqlite_rows_save_request(conn, request);
+            if (request->changed && (request->present || request->stored))
+                sqlite_rows_save(conn, SQLITE_DO_REQUEST_SAVE, SQLITE_DO_REQUEST_DELETE,
+                                 &hf_request_fields, request, request->present);
     }
-    for (size_t i = 0; i < rows->events_count && conn->status == HF_OK; i++)
-        sqlite_rows_save_event(conn, &rows->events[i], now_us);
+    for (size_t i = 0; i < rows->events_count && conn->status == HF_OK; i++) {
+        rows->events[i].at_us = now_us;
+        sqlite_rows_write(conn, SQLITE_DO_EVENT_INSERT, &hf_event_fields, HF_EVERY,
+                          &rows->events[i]);
+    }
 }

@@ -9,7 +9,6 @@
 #include "db/url.h"
 #include "sql/sqlite_remove.h"
 #include "sql/sqlite_restore.h"
-#include "sql/sqlite_schema_2.h"
 #include "store/registry.h"
 #include "store/sql_schema.h"
 #include "store/sqlite.h"
@@ -21,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const steps[] = {sqlite_schema_1, sqlite_schema_2};
+static const char *const steps[] = {sqlite_schema_sql};
 static const sqlite_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 #define NEWEST_KNOWN (schema.count + 1)

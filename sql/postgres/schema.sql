@@ -1,4 +1,4 @@
--- The tables, version 1. Times and durations are microseconds; names compare as bytes; "user" is quoted because it is a word of SQL.
+-- The tables. Times and durations are microseconds; names compare as bytes. The columns are those of lib/lock/fields_table.h.
 -- Rows that are written again and again have room beside them, so that their new version lands on the same page.
 CREATE TABLE {ns}.meta (
     name text COLLATE "C" PRIMARY KEY,
@@ -6,60 +6,28 @@ CREATE TABLE {ns}.meta (
 ) WITH (fillfactor = 50);
 
 CREATE TABLE {ns}.type (
-    type text COLLATE "C" PRIMARY KEY,
-    policy text COLLATE "C" NOT NULL,
-    ttl_us bigint,
-    ttl_max_us bigint
+    {columns type}
+    PRIMARY KEY (type)
 );
 
 -- A beat writes one of these rows.
 CREATE TABLE {ns}.session (
-    id text COLLATE "C" PRIMARY KEY,
-    key_sha256 bytea NOT NULL,
-    "user" text COLLATE "C" NOT NULL,
-    name text COLLATE "C" NOT NULL,
-    idle_us bigint NOT NULL,
-    opened_us bigint NOT NULL,
-    expires_us bigint NOT NULL,
-    ended_us bigint,
-    token text COLLATE "C",
-    request text COLLATE "C" UNIQUE,
-    rev bigint NOT NULL
+    {columns session}
+    PRIMARY KEY (id),
+    UNIQUE (request)
 ) WITH (fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX session_by_user ON {ns}.session ("user");
 CREATE INDEX session_by_end ON {ns}.session (ended_us, expires_us);
 
 -- The anchor: one row a resource, written by every change of its locks and by every save. Version 0: never saved.
 CREATE TABLE {ns}.resource (
-    type text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
-    fence bigint NOT NULL,
-    rev bigint NOT NULL,
-    ended_session text COLLATE "C",
-    ended_fence bigint,
-    ended_request text COLLATE "C",
-    ended_us bigint,
-    version bigint NOT NULL DEFAULT 0,
-    saved_fence bigint,
-    saved_us bigint,
-    saved_session text COLLATE "C",
-    saved_user text COLLATE "C",
-    saved_name text COLLATE "C",
-    saved_request text COLLATE "C",
-    gone boolean NOT NULL DEFAULT false,
+    {columns resource}
     PRIMARY KEY (type, id)
 ) WITH (fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 
 -- Saves that later ones have covered, for a day, so that asking again with the same request id finds them.
 CREATE TABLE {ns}.save (
-    type text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
-    request text COLLATE "C" NOT NULL,
-    version bigint NOT NULL,
-    fence bigint NOT NULL,
-    saved_us bigint NOT NULL,
-    gone boolean NOT NULL,
-    covered_us bigint NOT NULL,
+    {columns save}
     PRIMARY KEY (type, id, request)
 ) WITH (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05, vacuum_truncate = false);
 CREATE INDEX save_by_age ON {ns}.save (covered_us);
@@ -67,57 +35,31 @@ CREATE INDEX save_by_age ON {ns}.save (covered_us);
 -- A lock is live while its session has not ended, session.expires_us is to come, and so is ends_us (or it is null). Rows come and
 -- go all day: they are vacuumed early, and the file is not cut short, which would stop everybody for a moment.
 CREATE TABLE {ns}.lock (
-    type text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
-    session text COLLATE "C" NOT NULL,
-    mode text COLLATE "C" NOT NULL,
-    fence bigint NOT NULL,
-    since_us bigint NOT NULL,
-    ends_us bigint,
-    purpose text COLLATE "C",
-    request text COLLATE "C",
+    {columns lock}
     PRIMARY KEY (type, id, session)
 ) WITH (fillfactor = 90, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05, vacuum_truncate = false);
 CREATE INDEX lock_by_session ON {ns}.lock (session);
 CREATE INDEX lock_by_end ON {ns}.lock (ends_us) WHERE ends_us IS NOT NULL;
 
 CREATE TABLE {ns}.request (
-    type text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
-    session text COLLATE "C" NOT NULL,
-    message text COLLATE "C",
-    at_us bigint NOT NULL,
+    {columns request}
     PRIMARY KEY (type, id, session)
 ) WITH (autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05, vacuum_truncate = false);
 CREATE INDEX request_by_session ON {ns}.request (session);
 
 -- What a live session lost without releasing it; told on its beats.
 CREATE TABLE {ns}.lost (
-    session text COLLATE "C" NOT NULL,
-    type text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
-    fence bigint NOT NULL,
-    at_us bigint NOT NULL,
-    why text COLLATE "C" NOT NULL,
-    by_name text COLLATE "C",
-    reason text COLLATE "C",
+    {columns lost}
     PRIMARY KEY (session, type, id)
 ) WITH (autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05, vacuum_truncate = false);
 
 -- What happened. seq is the number an event gets after its transaction has committed, so that no reader skips one that commits
 -- late; until then it is null.
 CREATE TABLE {ns}.event (
-    id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    id bigint GENERATED BY DEFAULT AS IDENTITY,
     seq bigint,
-    at_us bigint NOT NULL,
-    kind text COLLATE "C" NOT NULL,
-    type text COLLATE "C",
-    resource_id text COLLATE "C",
-    session text COLLATE "C",
-    "user" text COLLATE "C",
-    actor text COLLATE "C",
-    fence bigint,
-    reason text COLLATE "C"
+    {columns event}
+    PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.02);
 CREATE UNIQUE INDEX event_by_seq ON {ns}.event (seq) WHERE seq IS NOT NULL;
 CREATE INDEX event_by_unnumbered ON {ns}.event (id) WHERE seq IS NULL;
@@ -127,13 +69,9 @@ INSERT INTO {ns}.meta (name, value) VALUES ('types', '1'), ('events_to', '0');
 
 -- Callers' tokens. The secret is not here, only its hash.
 CREATE TABLE {ns}.token (
-    id text COLLATE "C" PRIMARY KEY,
-    sha256 bytea NOT NULL UNIQUE,
-    name text COLLATE "C" NOT NULL,
-    roles text COLLATE "C" NOT NULL,
-    users text COLLATE "C",
-    created_us bigint NOT NULL,
-    expires_us bigint,
-    revoked_us bigint,
-    request text COLLATE "C" UNIQUE
+    {columns token}
+    PRIMARY KEY (id),
+    UNIQUE (sha256),
+    UNIQUE (next_sha256),
+    UNIQUE (request)
 );

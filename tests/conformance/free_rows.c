@@ -435,38 +435,6 @@ static void a_fence_that_only_a_lock_has_counts(fixture *w)
     free_rows_expect(w, 0);
 }
 
-/* A file of the version before gets what it lacks; free rows that it has go when they are used. */
-static void a_file_of_the_version_before_is_upgraded(fixture *w)
-{
-    hf_credentials alice = person(w, "alice", NULL);
-    const char *path = strchr(w->url, ':') + 1;
-    hf_store_close(w->store);
-    w->store = NULL;
-    sqlite3 *db = NULL;
-    hf_error err = {0};
-    expect_int(sqlite3_open(path, &db), SQLITE_OK);
-    expect_int(sqlite3_exec(db,
-                            "DROP INDEX holdfast__lock_by_session;"
-                            "ALTER TABLE holdfast_session DROP COLUMN ends;"
-                            "CREATE INDEX holdfast__lock_by_session ON holdfast_lock (session);"
-                            "INSERT INTO holdfast_resource (type, id, fence, rev) "
-                            "VALUES ('page', '1', 5000000000000000, 3);"
-                            "UPDATE holdfast_meta SET value = '1' WHERE name = 'schema'",
-                            NULL, NULL, NULL),
-               SQLITE_OK);
-    hf_store *wrapped = NULL;
-    expect(HF_UNAVAILABLE, hf_sqlite_wrap(db, NULL, 0, &wrapped, &err), err);
-    expect_contains(err.message, "HF_SQLITE_INSTALL once, which upgrades them");
-    sqlite3_close(db);
-    expect(HF_OK, hf_store_open(w->url, &w->store, &err), err);
-    clock_set(w, w->now_us);
-    expect_true(done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence > 5000000000000000);
-    free_rows_expect(w, 0);
-    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
-    done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
-    expect_true(done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence > 5000000000000001);
-}
-
 /* ---- beats ---- */
 
 /* A beat counts what lives, and tells what is over and who asks, whatever else is in its batch. */
@@ -512,6 +480,5 @@ static const suite_test free_rows_tests[] = {
     TEST_FILE(a_trace_and_a_version_keep_the_row),
     TEST_FILE(a_fence_is_not_given_again_when_its_reader_leaves),
     TEST_FILE(a_fence_that_only_a_lock_has_counts),
-    TEST_FILE(a_file_of_the_version_before_is_upgraded),
 };
 THEME(free_rows);

@@ -615,7 +615,7 @@ static void a_policy_that_is_not_known_is_named_and_nothing_of_that_type_is_gran
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     alter(strchr(w->url, ':') + 1,
-          "INSERT INTO holdfast_type VALUES ('policy', 'snapshot', NULL, NULL)");
+          "INSERT INTO holdfast_type (type, policy) VALUES ('policy', 'snapshot')");
     hf_error err = {0};
     static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_TYPE_GET, HF_OP_TYPES};
     for (size_t i = 0; i < 3; i++) {

@@ -815,13 +815,15 @@ static void a_sweep_says_what_it_left(shop *s)
 static void busy_probe(shop *s)
 {
     static const char *const words[][2] = {
-        {"{ns}_resource", "{resource}"}, {"{now}", ""}, {"$1*", "('policy', '1', 0, 0)"}};
+        {"{ns}_resource", "{resource}"},
+        {"{now}", ""},
+        {"$1*", "('policy', '1', 0, 0, NULL, NULL, NULL, NULL)"}};
     hf_buffer sql = {0};
     for (const char *at = sql_do_mysql[SQL_DO_PROBE_ANCHORS]; *at != '\0'; at++) {
         size_t word = 0;
         while (word < 3 && strncmp(at, words[word][0], strlen(words[word][0])) != 0)
             word++;
-        hf_buffer_print(&sql, "%.*s", word < 3 ? 40 : 1, word < 3 ? words[word][1] : at);
+        hf_buffer_print(&sql, "%.*s", word < 3 ? 80 : 1, word < 3 ? words[word][1] : at);
         at += word < 3 ? strlen(words[word][0]) - 1 : 0;
     }
     app_do(s->app, "%s", sql.text);

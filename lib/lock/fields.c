@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables made of fields_table.h, and what is done to a field by its kind. */
+#include "lock/fields.h"
+
+#include "lock/fields_table.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+/* ---- the tables ---- */
+
+/* The flags as fields_table.h spells them. */
+#define KEY     HF_KEY
+#define NAMED   HF_NAMED
+#define MOVES   HF_MOVES
+#define VERSION HF_VERSIONED
+#define ENDS    HF_WITH_ENDS
+#define MAYBE   HF_MAYBE
+#define EMPTY   HF_EMPTY
+
+#define IN_GROUP(flags)    ((flags) & (HF_EVERY | HF_WITH_ENDS) ? (flags) : (flags) | HF_REST)
+#define MEMBER(of, member) offsetof(of, member), sizeof(((of *)NULL)->member)
+
+/* What each row shows. */
+typedef hf_session_info shown_session;
+typedef hf_version shown_resource;
+typedef hf_version shown_save;
+typedef hf_lock shown_lock;
+typedef hf_request shown_request;
+typedef hf_lost shown_lost;
+typedef hf_event shown_event;
+typedef hf_type shown_type;
+typedef hf_token shown_token;
+
+/* clang-format off */
+#define KEPT_COLUMN(row, kind, member, column, limit, flags) \
+    {column, HF_ROW_##kind, IN_GROUP(flags), MEMBER(hf_##row##_row, member), limit, HF_NOT_SHOWN, 0},
+#define SHOWN_COLUMN(row, kind, member, column, limit, flags, shown, json) \
+    {column, HF_ROW_##kind, IN_GROUP(flags) | HF_SHOWN, MEMBER(hf_##row##_row, member), limit, \
+     MEMBER(shown_##row, shown)},
+#define SHOWN_JSON(row, kind, member, column, limit, flags, shown, json) \
+    {json, HF_ROW_##kind, (flags), MEMBER(shown_##row, shown)},
+#define ADDED_JSON(row, kind, shown, json, flags) \
+    {json, HF_ROW_##kind, (flags), MEMBER(shown_##row, shown)},
+#define NO_JSON(row, kind, member, column, limit, flags)
+#define NO_COLUMN(row, kind, shown, json, flags)
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+#define ROW(row, FIELDS) \
+    static const hf_row_field row##_columns[] = {FIELDS(KEPT_COLUMN, SHOWN_COLUMN, NO_COLUMN)}; \
+    static const hf_shown row##_shown[] = {FIELDS(NO_JSON, SHOWN_JSON, ADDED_JSON) {0}}; \
+    const hf_row_fields hf_##row##_fields = {#row, row##_columns, COUNT(row##_columns), \
+                                             row##_shown, COUNT(row##_shown) - 1, sizeof(shown_##row)};
+
+ROW(session, HF_SESSION_FIELDS)
+ROW(resource, HF_RESOURCE_FIELDS)
+ROW(save, HF_SAVE_FIELDS)
+ROW(lock, HF_LOCK_FIELDS)
+ROW(request, HF_REQUEST_FIELDS)
+ROW(lost, HF_LOST_FIELDS)
+ROW(event, HF_EVENT_FIELDS)
+ROW(type, HF_TYPE_FIELDS)
+ROW(token, HF_TOKEN_FIELDS)
+
+/* A member is of the type of its kind, and its public twin has room for it. */
+#define TYPE_NUM      int64_t
+#define TYPE_TIME     int64_t
+#define TYPE_SPAN     int64_t
+#define TYPE_FLAG     bool
+#define TYPE_TEXT     hf_slice
+#define TYPE_MODE     hf_mode
+#define TYPE_POLICY   hf_policy
+#define TYPE_EVENT    hf_event_kind
+#define TYPE_SESSION  hf_session_row *
+#define TYPE_TYPE_OF  hf_resource_row *
+#define TYPE_ID_OF    hf_resource_row *
+#define TYPE_RESOURCE hf_resource
+#define OF_TYPE(kind, expression) _Generic((expression), TYPE_##kind: true, default: false)
+#define OF_CHARS(expression, room) (_Generic(&(expression)[0], char *: true, default: false) && sizeof(expression) == (room))
+#define IS_NUM(e, limit)      OF_TYPE(NUM, e)
+#define IS_TIME(e, limit)     OF_TYPE(TIME, e)
+#define IS_SPAN(e, limit)     OF_TYPE(SPAN, e)
+#define IS_FLAG(e, limit)     OF_TYPE(FLAG, e)
+#define IS_TEXT(e, limit)     OF_TYPE(TEXT, e)
+#define IS_MODE(e, limit)     OF_TYPE(MODE, e)
+#define IS_POLICY(e, limit)   OF_TYPE(POLICY, e)
+#define IS_EVENT(e, limit)    OF_TYPE(EVENT, e)
+#define IS_SESSION(e, limit)  OF_TYPE(SESSION, e)
+#define IS_TYPE_OF(e, limit)  OF_TYPE(TYPE_OF, e)
+#define IS_ID_OF(e, limit)    OF_TYPE(ID_OF, e)
+#define IS_CHARS(e, limit)    OF_CHARS(e, (limit) + 1)
+#define IS_ID(e, limit)       OF_CHARS(e, (limit) + 1)
+#define IS_HASH(e, limit)     (sizeof(e) == (limit))
+#define KEPT_CHECK(row, kind, member, column, limit, flags) \
+    _Static_assert(IS_##kind(((hf_##row##_row *)NULL)->member, limit), #row "." #member " is no " #kind);
+#define SHOWN_CHECK(row, kind, member, column, limit, flags, shown, json) \
+    KEPT_CHECK(row, kind, member, column, limit, flags) \
+    _Static_assert((limit) == 0 || sizeof(((shown_##row *)NULL)->shown) > (limit) || \
+                   sizeof(((shown_##row *)NULL)->shown) == sizeof(int), #row "." #shown " has no room for " #member); \
+    _Static_assert(HF_ROW_##kind == HF_ROW_TEXT || \
+                   sizeof(((shown_##row *)NULL)->shown) == sizeof(((hf_##row##_row *)NULL)->member), #row "." #shown " is another type");
+#define CHECK(FIELDS) FIELDS(KEPT_CHECK, SHOWN_CHECK, NO_COLUMN)
+CHECK(HF_SESSION_FIELDS)
+CHECK(HF_RESOURCE_FIELDS)
+CHECK(HF_SAVE_FIELDS)
+CHECK(HF_LOCK_FIELDS)
+CHECK(HF_REQUEST_FIELDS)
+CHECK(HF_LOST_FIELDS)
+CHECK(HF_EVENT_FIELDS)
+CHECK(HF_TYPE_FIELDS)
+CHECK(HF_TOKEN_FIELDS)
+/* clang-format on */
+
+/* ---- by kind ---- */
+
+bool hf_row_field_is_text(const hf_row_field *field)
+{
+    return field->kind != HF_ROW_NUM && field->kind != HF_ROW_TIME && field->kind != HF_ROW_SPAN &&
+           field->kind != HF_ROW_FLAG;
+}
+
+static int enum_of(const void *at)
+{
+    int value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+hf_slice hf_row_field_text(const hf_row_field *field, const void *row)
+{
+    static const unsigned char none[32];
+    const void *at = (const char *)row + field->at;
+    switch (field->kind) {
+    case HF_ROW_TEXT:
+        return *(const hf_slice *)at;
+    case HF_ROW_CHARS:
+        return hf_slice_of(at);
+    case HF_ROW_ID:
+        return (hf_slice){at, *(const char *)at == '\0' ? 0 : HF_SESSION_ID_MAX};
+    case HF_ROW_HASH:
+        return (field->flags & HF_MAYBE) && memcmp(at, none, field->size) == 0
+                   ? HF_NOTHING
+                   : (hf_slice){at, field->size};
+    case HF_ROW_MODE:
+        return hf_slice_of(hf_mode_name((hf_mode)enum_of(at)));
+    case HF_ROW_POLICY:
+        return hf_slice_of(hf_policy_name((hf_policy)enum_of(at)));
+    case HF_ROW_EVENT:
+        return hf_slice_of(hf_event_kind_name((hf_event_kind)enum_of(at)));
+    case HF_ROW_SESSION:
+        return (hf_slice){(*(hf_session_row *const *)at)->id, HF_SESSION_ID_MAX};
+    case HF_ROW_TYPE_OF:
+        return (*(hf_resource_row *const *)at)->type;
+    case HF_ROW_ID_OF:
+        return (*(hf_resource_row *const *)at)->id;
+    default:
+        return HF_NOTHING;
+    }
+}
+
+int64_t hf_row_field_number(const hf_row_field *field, const void *row)
+{
+    const void *at = (const char *)row + field->at;
+    return field->kind == HF_ROW_FLAG ? *(const bool *)at : *(const int64_t *)at;
+}
+
+void hf_row_field_set_number(const hf_row_field *field, void *row, int64_t number)
+{
+    void *at = (char *)row + field->at;
+    if (field->kind == HF_ROW_FLAG)
+        *(bool *)at = number != 0;
+    else
+        *(int64_t *)at = number;
+}
+
+/* False: the name is none of ours; a newer program may have written it. */
+static bool set_enum(const hf_row_field *field, void *at, hf_slice text)
+{
+    char name[HF_NAME_SIZE] = "";
+    int value, count;
+    hf_slice_copy(name, sizeof name, text);
+    if (field->kind == HF_ROW_MODE)
+        value = (int)hf_mode_from_name(name), count = HF_MODE_COUNT;
+    else if (field->kind == HF_ROW_POLICY)
+        value = (int)hf_policy_from_name(name), count = HF_POLICY_COUNT;
+    else /* a reader passes over events that it does not know */
+        value = (int)hf_event_kind_from_name(name), count = HF_EVENT_KINDS + 1;
+    memcpy(at, &value, sizeof value);
+    return value < count;
+}
+
+bool hf_row_field_set_text(const hf_row_field *field, void *row, hf_slice text)
+{
+    void *at = (char *)row + field->at;
+    switch (field->kind) {
+    case HF_ROW_TEXT:
+        *(hf_slice *)at = text.size == 0 ? HF_NOTHING : text;
+        return true;
+    case HF_ROW_CHARS:
+    case HF_ROW_ID:
+        memset(at, 0, field->size);
+        hf_slice_copy(at, field->size, text);
+        return text.size < field->size &&
+               (field->kind == HF_ROW_CHARS || text.size == 0 || text.size == HF_SESSION_ID_MAX);
+    case HF_ROW_HASH:
+        memset(at, 0, field->size);
+        if (text.size == field->size)
+            memcpy(at, text.at, text.size);
+        return text.size == field->size || text.size == 0;
+    case HF_ROW_MODE:
+    case HF_ROW_POLICY:
+    case HF_ROW_EVENT:
+        return set_enum(field, at, text);
+    default:
+        return true;
+    }
+}
+
+/* ---- packing ---- */
+
+static bool is_reference(const hf_row_field *field)
+{
+    return field->kind == HF_ROW_SESSION || field->kind == HF_ROW_TYPE_OF ||
+           field->kind == HF_ROW_ID_OF;
+}
+
+size_t hf_packed_size(const hf_row_fields *of, unsigned mask, const void *row)
+{
+    size_t size = 0;
+    for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++)
+        if (field->kind == HF_ROW_TEXT && !hf_row_field_is_out(field, mask))
+            size += sizeof(uint16_t) + hf_row_field_text(field, row).size;
+        else if (!is_reference(field) && !hf_row_field_is_out(field, mask))
+            size += field->size;
+    return size;
+}
+
+void hf_pack(const hf_row_fields *of, unsigned mask, const void *row, char *out)
+{
+    for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++) {
+        if (is_reference(field) || hf_row_field_is_out(field, mask))
+            continue;
+        if (field->kind != HF_ROW_TEXT) {
+            memcpy(out, (const char *)row + field->at, field->size);
+            out += field->size;
+            continue;
+        }
+        hf_slice text = hf_row_field_text(field, row);
+        uint16_t size = (uint16_t)text.size;
+        memcpy(out, &size, sizeof size);
+        out += sizeof size;
+        if (size > 0)
+            memmove(out, text.at, size); /* it may stand there already */
+        out += size;
+    }
+}
+
+void hf_unpack(const hf_row_fields *of, unsigned mask, const char *packed, void *row)
+{
+    for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++) {
+        char *to = (char *)row + field->at;
+        uint16_t size = field->size;
+        if (is_reference(field) || hf_row_field_is_out(field, mask))
+            continue;
+        if (field->kind == HF_ROW_TEXT) {
+            memcpy(&size, packed, sizeof size);
+            packed += sizeof size;
+            *(hf_slice *)(void *)to = (hf_slice){size == 0 ? NULL : packed, size};
+        } else
+            memcpy(to, packed, size);
+        packed += size;
+    }
+}
+
+/* ---- what is shown ---- */
+
+void hf_show(const hf_row_fields *of, const void *row, void *out)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        const hf_row_field *field = &of->fields[i];
+        char *to = (char *)out + field->shown;
+        if (field->shown == HF_NOT_SHOWN)
+            continue;
+        if (field->kind == HF_ROW_TEXT)
+            hf_slice_copy(to, field->shown_size, hf_row_field_text(field, row));
+        else
+            memcpy(to, (const char *)row + field->at, field->shown_size);
+    }
+}
