@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables in MariaDB and MySQL: names with a prefix. A change of shape commits by itself there,
- * so installing goes statement by statement, one installation at a time, and writes the version
+ * so installing goes statement by statement, one installation at a time, and writes the fingerprint
  * last: one that was interrupted is completed by the next. The comment of a table tells ours from
  * others'. */
 #include "sql/mysql_schema.h"
@@ -18,9 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const steps[] = {mysql_schema_1};
 static const schema_kind schema_of;
-static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 /* ---- looking ---- */
 
@@ -73,22 +71,23 @@ static hf_status mysql_schema_refuse_account(hf_db *db, const char *names, hf_er
     return status != HF_OK ? status : schema_refuse_account(db, names, account, err);
 }
 
-/* The version of the tables; 0: there are none, or some were made and the work was not completed
- * (found). What is not ours, or much newer, is refused; so is what can't be read, but a meta that
- * is not ours is that first. */
-static hf_status mysql_schema_look(hf_db *db, const char *names, const sql_schema *to, int *version,
-                                   int *found, hf_error *err)
+/* Whether the tables are there, and of which form. None: or some were made and the work was not
+ * completed (found). What is not ours is refused; so is what can't be read, but a meta that is not
+ * ours is that first. */
+static hf_status mysql_schema_look(hf_db *db, const char *names, schema_state *state, int *found,
+                                   hf_error *err)
 {
-    char text[32], table[64];
+    char text[64];
     hf_error why = {0};
-    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_VERSION],
+    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_FORM],
                                   &(schema_words){.names = names}, text, sizeof text, &why);
     hf_failure failure = hf_db_failure(db);
-    *version = *found = 0;
-    if (status == HF_OK && schema_version(text, version)) {
+    *state = SCHEMA_NONE;
+    *found = 0;
+    if (status == HF_OK && text[0] != '\0') {
         *found = 1;
-        return *version > to->count + 1 ? schema_refuse_newer(db, *version, to->count + 1, err)
-                                        : HF_OK;
+        *state = schema_judge(text);
+        return HF_OK;
     }
     if (status != HF_OK && failure == HF_FAILURE_DENIED && hf_db_alive(db))
         return mysql_schema_refuse_account(db, names, err);
@@ -96,25 +95,21 @@ static hf_status mysql_schema_look(hf_db *db, const char *names, const sql_schem
     bool strange = status == HF_INTERNAL && failure == HF_FAILURE_OTHER;
     if (status != HF_OK && !missing && !strange)
         return hf_fail(err, status, "%s", why.message);
-    bool nonsense = status == HF_OK && text[0] != '\0';
     status = mysql_schema_look_around(db, names, found, err);
     if (status == HF_OK && strange)
         return hf_fail(err, why.status, "%s", why.message);
-    if (status == HF_OK && nonsense) {
-        snprintf(table, sizeof table, "%s_meta", names);
-        return schema_refuse_version(db, table, err);
-    }
     return status;
 }
 
-/* Before something is made or removed: with a version, too, there may be something else by a name
- * of ours. */
-static hf_status mysql_schema_look_closely(hf_db *db, const char *names, const sql_schema *to,
-                                           int *version, int *found, hf_error *err)
+/* Before something is made or removed: beside our tables, too, there may be something else by a
+ * name of ours. */
+static hf_status mysql_schema_look_closely(hf_db *db, const char *names, schema_state *state,
+                                           int *found, hf_error *err)
 {
-    hf_status status = mysql_schema_look(db, names, to, version, found, err);
-    return status == HF_OK && *version > 0 ? mysql_schema_look_around(db, names, found, err)
-                                           : status;
+    hf_status status = mysql_schema_look(db, names, state, found, err);
+    return status == HF_OK && *state != SCHEMA_NONE
+               ? mysql_schema_look_around(db, names, found, err)
+               : status;
 }
 
 /* Is the table there, and is there a row in it? What information_schema does not show may be there.
@@ -133,9 +128,9 @@ static hf_status mysql_schema_look_into(hf_db *db, const char *names, const char
     return status == HF_OK || missing ? HF_OK : hf_fail(err, status, "%s", why.message);
 }
 
-/* With a version all its tables have been there. Without one no store has been opened on them, and
+/* With a fingerprint all tables have been there. Without one no store has been opened on them, and
  * there are rows in meta alone. */
-static hf_status mysql_schema_look_whether_whole(hf_db *db, const char *names, int version,
+static hf_status mysql_schema_look_whether_whole(hf_db *db, const char *names, schema_state state,
                                                  bool *whole, hf_error *err)
 {
     static const char *const tables[SCHEMA_TABLES] = {
@@ -145,7 +140,7 @@ static hf_status mysql_schema_look_whether_whole(hf_db *db, const char *names, i
     for (int i = 0; status == HF_OK && i < SCHEMA_TABLES; i++) {
         bool there, row;
         status = mysql_schema_look_into(db, names, tables[i], &there, &row, err);
-        *whole = *whole && (version > 0 ? there : i == 0 || !row);
+        *whole = *whole && (state != SCHEMA_NONE ? there : i == 0 || !row);
     }
     return status;
 }
@@ -279,32 +274,30 @@ static void mysql_schema_clear_away(hf_db *db, const schema_words *words)
         (void)mysql_schema_run_text(db, mysql_remove_sql, words, NULL);
 }
 
-/* The tables of a program that is one version ahead are left alone, with their surface. */
-static hf_status mysql_schema_make(hf_db *db, const char *names, const sql_schema *to,
-                                   const char *role, hf_error *err)
+static hf_status mysql_schema_make_all(hf_db *db, const char *names, const char *role,
+                                       hf_error *err)
 {
-    int version, found;
+    schema_state state;
+    int found;
     char digest[17];
     schema_words words = {.names = names, .role = role, .digest = digest};
     bool whole = true;
-    hf_status status = mysql_schema_look_closely(db, names, to, &version, &found, err);
+    hf_status status = mysql_schema_look_closely(db, names, &state, &found, err);
+    if (status == HF_OK && state == SCHEMA_OTHER)
+        return schema_refuse_form(db, names, err);
     if (status == HF_OK)
-        status = mysql_schema_look_whether_whole(db, names, version, &whole, err);
+        status = mysql_schema_look_whether_whole(db, names, state, &whole, err);
     if (status == HF_OK && !whole)
         return schema_refuse_broken(db, names, err);
     if (status == HF_OK)
         status = mysql_schema_digest_surface(digest, err);
     bool looked = status == HF_OK;
-    for (words.version = version + 1; status == HF_OK && words.version <= to->count;
-         words.version++) {
-        status = mysql_schema_run_text(db, to->steps[words.version - 1], &words, err);
-        if (status == HF_OK && words.version == to->count)
-            status = mysql_schema_make_surface(db, &words, err);
-        if (status == HF_OK)
-            status = schema_run(db, mysql_install_sql[MYSQL_INSTALL_STEP_END], &words, err);
-    }
-    if (status == HF_OK && version == to->count)
+    if (status == HF_OK && state == SCHEMA_NONE)
+        status = mysql_schema_run_text(db, mysql_schema_sql, &words, err);
+    if (status == HF_OK)
         status = mysql_schema_make_surface(db, &words, err);
+    if (status == HF_OK && state == SCHEMA_NONE)
+        status = schema_run(db, mysql_install_sql[MYSQL_INSTALL_COMPLETE], &words, err);
     if (status == HF_OK && role != NULL)
         return mysql_schema_allow(db, &words, err);
     status = schema_failed(db, names, status, false, err);
@@ -328,31 +321,30 @@ static hf_status mysql_schema_refuse_clock(hf_db *db, hf_error *err)
     return status;
 }
 
-static hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
-                                      const char *role, hf_error *err)
+static hf_status mysql_schema_make(hf_db *db, const char *names, const char *role, hf_error *err)
 {
     hf_status status = mysql_schema_refuse_clock(db, err);
     if (status != HF_OK)
         return status;
     status = mysql_schema_own(db, names, err);
     if (status == HF_OK)
-        status = mysql_schema_make(db, names, to, role, err);
+        status = mysql_schema_make_all(db, names, role, err);
     return mysql_schema_disown(db, names, status);
 }
 
 hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err)
 {
-    int version, found;
+    schema_state state;
+    int found;
     hf_status status = mysql_schema_refuse_clock(db, err);
     if (status != HF_OK)
         return status;
-    status = mysql_schema_look(db, names, &schema, &version, &found, err);
+    status = mysql_schema_look(db, names, &state, &found, err);
     /* A table that someone is just making can look like a stranger's: it is judged again when
      * nobody installs. */
-    bool judged = status != HF_UNAVAILABLE || !may_install || !hf_db_alive(db);
-    if (judged && (status != HF_OK || version >= schema.count))
-        return status;
-    return schema_upgrade_or_refuse(&schema_of, db, names, version, may_install, err);
+    if (status == HF_UNAVAILABLE && may_install && hf_db_alive(db))
+        return mysql_schema_make(db, names, NULL, err);
+    return status == HF_OK ? schema_ready(&schema_of, db, names, state, may_install, err) : status;
 }
 
 /* ---- removing ---- */
@@ -372,22 +364,23 @@ static hf_status mysql_schema_check_unused(hf_db *db, const schema_words *words,
 
 static hf_status mysql_schema_take_away(hf_db *db, const char *names, bool force, hf_error *err)
 {
-    int version, found;
+    schema_state state;
+    int found;
     schema_words words = {.names = names};
     bool whole = true;
-    hf_status status = mysql_schema_look_closely(db, names, &schema, &version, &found, err);
+    hf_status status = mysql_schema_look_closely(db, names, &state, &found, err);
     if (status == HF_OK && found == 0)
         return schema_refuse_none(db, names, err);
-    if (status == HF_OK && version > schema.count)
-        return schema_refuse_newer(db, version, schema.count, err);
+    if (status == HF_OK && state == SCHEMA_OTHER && !force)
+        return schema_refuse_unknown(db, names, err);
     if (status == HF_OK)
-        status = mysql_schema_look_whether_whole(db, names, version, &whole, err);
+        status = mysql_schema_look_whether_whole(db, names, state, &whole, err);
     if (status == HF_OK && !whole && !force)
         return schema_refuse_broken(db, names, err);
     if (status == HF_OK)
         status = schema_refuse_guarded(db, mysql_install_sql[MYSQL_INSTALL_GUARDS_THERE],
                                        mysql_install_sql[MYSQL_INSTALL_GUARDED], &words, err);
-    if (status == HF_OK && version > 0 && whole)
+    if (status == HF_OK && state != SCHEMA_NONE && whole)
         status = mysql_schema_check_unused(db, &words, force, err);
     if (status == HF_OK)
         status = mysql_schema_run_text(db, mysql_remove_sql, &words, err);
@@ -441,13 +434,12 @@ static hf_status mysql_schema_quote_role(const char *role, char **out, hf_error 
 static void mysql_schema_add_script(hf_buffer *out, const char *names, const char *role,
                                     const char *digest)
 {
-    schema_words words = {.names = names, .role = role, .version = schema.count, .digest = digest};
-    for (int i = 0; i < schema.count; i++)
-        schema_add(out, schema.steps[i], &words);
+    schema_words words = {.names = names, .role = role, .digest = digest};
+    schema_add(out, mysql_schema_sql, &words);
     hf_buffer_print(out, "\n");
     schema_add(out, mysql_surface_sql, &words);
     hf_buffer_print(out, "\n-- Last of all: now it is complete.\n");
-    schema_add(out, mysql_install_sql[MYSQL_INSTALL_STEP_END], &words);
+    schema_add(out, mysql_install_sql[MYSQL_INSTALL_COMPLETE], &words);
     hf_buffer_print(out, ";\n");
     if (role != NULL) {
         hf_buffer_print(out, "\n");
@@ -486,10 +478,9 @@ static hf_status mysql_schema_print(const hf_install_order *order, const char *n
 static const schema_kind schema_of = {
     .scheme = "mysql",
     .driver = &hf_db_mysql,
-    .schema = &schema,
     .quote_role = mysql_schema_quote_role,
     .print = mysql_schema_print,
-    .upgrade = mysql_schema_upgrade,
+    .make = mysql_schema_make,
     .uninstall = mysql_schema_uninstall,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables in PostgreSQL: a schema of their own, made, upgraded and removed in one transaction,
- * one installation at a time. What is run is what --print shows. */
+/* The tables in PostgreSQL: a schema of their own, made and removed in one transaction, one
+ * installation at a time. What is run is what --print shows. */
 #include "sql/postgres_schema.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -16,9 +16,7 @@
 
 enum { ROLE_MAX = 63 }; /* the server cuts longer names */
 
-static const char *const steps[] = {postgres_schema_1};
 static const schema_kind schema_of;
-static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 /* ---- looking ---- */
 
@@ -64,16 +62,16 @@ static hf_status postgres_schema_see(hf_db *db, const schema_words *words, sight
     return status;
 }
 
-/* The version of the tables; 0: there are none. What is not ours, or much newer, is refused; so is
- * what is not whole, unless `whole` is given: then it says. */
-static hf_status postgres_schema_look(hf_db *db, const char *names, const sql_schema *to,
-                                      int *version, bool *whole, hf_error *err)
+/* Whether the tables are there, and of which form. What is not ours is refused; so is what is not
+ * whole, unless `whole` is given: then it says. */
+static hf_status postgres_schema_look(hf_db *db, const char *names, schema_state *state,
+                                      bool *whole, hf_error *err)
 {
     sight it;
     char text[32], table[128];
     schema_words words = {.names = names};
     hf_status status = postgres_schema_see(db, &words, &it, err);
-    *version = 0;
+    *state = SCHEMA_NONE;
     if (status != HF_OK)
         return status;
     if (it.reserved)
@@ -94,19 +92,16 @@ static hf_status postgres_schema_look(hf_db *db, const char *names, const sql_sc
     }
     if (!it.readable)
         return schema_refuse_account(db, names, it.account, err);
-    status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_VERSION], &words, text,
-                        sizeof text, err);
+    status =
+        schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_FORM], &words, text, sizeof text, err);
     if (status != HF_OK)
         return status;
-    snprintf(table, sizeof table, "%s.meta", names);
-    if (!schema_version(text, version))
-        return schema_refuse_version(db, table, err);
-    if (*version > to->count + 1)
-        return schema_refuse_newer(db, *version, to->count + 1, err);
+    *state = schema_judge(text);
     bool all = it.tables >= SCHEMA_TABLES;
     if (whole != NULL)
         *whole = all;
-    return all || whole != NULL ? HF_OK : schema_refuse_broken(db, names, err);
+    return all || whole != NULL || *state == SCHEMA_OTHER ? HF_OK
+                                                          : schema_refuse_broken(db, names, err);
 }
 
 /* ---- making ---- */
@@ -114,29 +109,19 @@ static hf_status postgres_schema_look(hf_db *db, const char *names, const sql_sc
 static void postgres_schema_add_frame(hf_buffer *out, int which, const schema_words *words)
 {
     schema_add(out, postgres_install_sql[which], words);
-    hf_buffer_print(out,
-                    which == POSTGRES_INSTALL_STEP_FIRST || which == POSTGRES_INSTALL_STEP_BEGIN
-                        ? "\n"
-                        : ";\n\n");
+    hf_buffer_print(out, which == POSTGRES_INSTALL_TABLES_BEGIN ? "\n" : ";\n\n");
 }
 
-/* All that installing runs between BEGIN and COMMIT, after the lock that makes it alone. Each step
- * looks for itself whether it is still to be taken. */
-static void postgres_schema_add_script(hf_buffer *out, const char *names, const sql_schema *to,
-                                       const char *role, bool surface)
+/* All that installing runs between BEGIN and COMMIT, after the lock that makes it alone. It looks for
+ * itself what is there. */
+static void postgres_schema_add_script(hf_buffer *out, const char *names, const char *role)
 {
     schema_words words = {.names = names, .role = role};
-    if (surface)
-        postgres_schema_add_frame(out, POSTGRES_INSTALL_SCHEMA, &words);
-    for (int i = 0; surface && i < to->count; i++) {
-        words.version = i + 1;
-        postgres_schema_add_frame(
-            out, i == 0 ? POSTGRES_INSTALL_STEP_FIRST : POSTGRES_INSTALL_STEP_BEGIN, &words);
-        schema_add(out, to->steps[i], &words);
-        postgres_schema_add_frame(out, POSTGRES_INSTALL_STEP_END, &words);
-    }
-    if (surface)
-        schema_add(out, postgres_surface_sql, &words);
+    postgres_schema_add_frame(out, POSTGRES_INSTALL_SCHEMA, &words);
+    postgres_schema_add_frame(out, POSTGRES_INSTALL_TABLES_BEGIN, &words);
+    schema_add(out, postgres_schema_sql, &words);
+    postgres_schema_add_frame(out, POSTGRES_INSTALL_TABLES_END, &words);
+    schema_add(out, postgres_surface_sql, &words);
     if (role != NULL) {
         hf_buffer_print(out, "\n");
         schema_add(out, postgres_grant_sql, &words);
@@ -160,16 +145,17 @@ static hf_status postgres_schema_begin(hf_db *db, hf_error *err)
                            : hf_db_run(db, postgres_install_sql[POSTGRES_INSTALL_BEGIN], err);
 }
 
-/* The tables of a program that is one version ahead are left alone, with their surface. */
-static hf_status postgres_schema_make(hf_db *db, const char *names, const sql_schema *to,
-                                      const char *role, hf_error *err)
+static hf_status postgres_schema_make_all(hf_db *db, const char *names, const char *role,
+                                          hf_error *err)
 {
-    int version;
+    schema_state state;
     hf_buffer text = {0};
-    hf_status status = postgres_schema_look(db, names, to, &version, NULL, err);
+    hf_status status = postgres_schema_look(db, names, &state, NULL, err);
+    if (status == HF_OK && state == SCHEMA_OTHER)
+        status = schema_refuse_form(db, names, err);
     if (status != HF_OK)
         return status;
-    postgres_schema_add_script(&text, names, to, role, version <= to->count);
+    postgres_schema_add_script(&text, names, role);
     hf_buffer_add(&text, "", 0);
     char *sql = hf_buffer_take(&text);
     status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
@@ -177,38 +163,35 @@ static hf_status postgres_schema_make(hf_db *db, const char *names, const sql_sc
     return schema_failed(db, names, status, false, err);
 }
 
-static hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
-                                         const char *role, hf_error *err)
+static hf_status postgres_schema_make(hf_db *db, const char *names, const char *role, hf_error *err)
 {
     hf_status status = postgres_schema_begin(db, err);
     if (status == HF_OK)
-        status = postgres_schema_make(db, names, to, role, err);
+        status = postgres_schema_make_all(db, names, role, err);
     return postgres_schema_end(db, status, err);
 }
 
 hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err)
 {
-    int version;
+    schema_state state;
     bool whole; /* if not, the statements name what is missing */
-    hf_status status = postgres_schema_look(db, names, &schema, &version, &whole, err);
-    if (status != HF_OK || version >= schema.count)
-        return status;
-    return schema_upgrade_or_refuse(&schema_of, db, names, version, may_install, err);
+    hf_status status = postgres_schema_look(db, names, &state, &whole, err);
+    return status == HF_OK ? schema_ready(&schema_of, db, names, state, may_install, err) : status;
 }
 
 /* ---- removing ---- */
 
 static hf_status postgres_schema_take_away(hf_db *db, const char *names, bool force, hf_error *err)
 {
-    int version;
+    schema_state state;
     bool whole = true;
     char live[32] = "0";
     schema_words words = {.names = names};
-    hf_status status = postgres_schema_look(db, names, &schema, &version, &whole, err);
-    if (status == HF_OK && version == 0)
+    hf_status status = postgres_schema_look(db, names, &state, &whole, err);
+    if (status == HF_OK && state == SCHEMA_NONE)
         return schema_refuse_none(db, names, err);
-    if (status == HF_OK && version > schema.count)
-        return schema_refuse_newer(db, version, schema.count, err);
+    if (status == HF_OK && state == SCHEMA_OTHER && !force)
+        return schema_refuse_unknown(db, names, err);
     if (status == HF_OK && !whole && !force)
         return schema_refuse_broken(db, names, err);
     if (status == HF_OK && whole)
@@ -270,7 +253,7 @@ static hf_status postgres_schema_print(const hf_install_order *order, const char
     if (order->remove)
         schema_add(&text, postgres_remove_sql, &words);
     else
-        postgres_schema_add_script(&text, names, &schema, role, true);
+        postgres_schema_add_script(&text, names, role);
     hf_buffer_print(&text, "COMMIT;\n");
     return schema_print(order, &text, err);
 }
@@ -278,10 +261,9 @@ static hf_status postgres_schema_print(const hf_install_order *order, const char
 static const schema_kind schema_of = {
     .scheme = "postgres",
     .driver = &hf_db_postgres,
-    .schema = &schema,
     .quote_role = postgres_schema_quote_role,
     .print = postgres_schema_print,
-    .upgrade = postgres_schema_upgrade,
+    .make = postgres_schema_make,
     .uninstall = postgres_schema_uninstall,
 };
 

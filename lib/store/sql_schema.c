@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/seams.h"
+#include "sql/fields_fingerprint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,11 @@
 
 void schema_add(hf_buffer *out, const char *sql, const schema_words *words)
 {
-    char version[16];
-    snprintf(version, sizeof version, "%d", words->version);
     const struct {
         const char *word, *with;
     } known[] = {{"{ns}", words->names},
                  {"{role}", words->role},
-                 {"{version}", version},
+                 {"{form}", hf_fields_fingerprint},
                  {"{digest}", words->digest}};
     while (*sql != '\0') {
         size_t plain = strcspn(sql, "{"), i = 0;
@@ -60,13 +59,9 @@ hf_status schema_ask(hf_db *db, const char *sql, const schema_words *words, char
     return status;
 }
 
-bool schema_version(const char *text, int *out)
+schema_state schema_judge(const char *form)
 {
-    char *end;
-    long version = strtol(text, &end, 10);
-    bool good = text[0] >= '1' && text[0] <= '9' && *end == '\0' && version <= 1000000;
-    *out = good ? (int)version : 0;
-    return good;
+    return strcmp(form, hf_fields_fingerprint) == 0 ? SCHEMA_OURS : SCHEMA_OTHER;
 }
 
 hf_status schema_check_role(const char *role, hf_error *err)
@@ -117,7 +112,7 @@ static hf_status sql_schema_carry_out(const schema_kind *kind, const hf_install_
     hf_status status = sql_schema_connect(kind->driver, url, &db, err);
     if (status == HF_OK)
         status = order->remove ? kind->uninstall(db, url->names, order->force, err)
-                               : kind->upgrade(db, url->names, kind->schema, role, err);
+                               : kind->make(db, url->names, role, err);
     hf_db_close(db);
     return status;
 }
@@ -152,31 +147,24 @@ static const char *sql_schema_place(hf_db *db, const char *names, char out[PLACE
     return out;
 }
 
-hf_status schema_refuse_newer(hf_db *db, int version, int known, hf_error *err)
+hf_status schema_refuse_form(hf_db *db, const char *names, hf_error *err)
 {
-    return hf_fail(
-        err, HF_UNAVAILABLE,
-        "The tables in %s are of version %d, this program knows up to %d; it was left as it is. "
-        "Upgrade holdfast.",
-        hf_db_path(db), version, known);
+    char where[PLACE_SIZE];
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "The tables in %s were made by another version of holdfast, whose rows have "
+                   "another form; they were left as they are. Use the program that made them, "
+                   "remove them with 'holdfast uninstall URL --force', or name another namespace.",
+                   sql_schema_place(db, names, where));
 }
 
-static hf_status sql_schema_refuse_older(hf_db *db, int version, int known, hf_error *err)
+hf_status schema_refuse_unknown(hf_db *db, const char *names, hf_error *err)
 {
-    return hf_fail(
-        err, HF_UNAVAILABLE,
-        "The tables in %s are of version %d, this program needs %d; an administrator upgrades "
-        "them with 'holdfast install URL'.",
-        hf_db_path(db), version, known);
-}
-
-hf_status schema_refuse_version(hf_db *db, const char *table, hf_error *err)
-{
-    return hf_fail(
-        err, HF_UNAVAILABLE,
-        "The table %s in %s names no version that makes sense; it was left as it is. Restore a "
-        "backup, or name another namespace.",
-        table, hf_db_path(db));
+    char where[PLACE_SIZE];
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "The tables in %s were made by another version of holdfast, so this one does "
+                   "not know whether locks live in them; nothing was removed. Use the program "
+                   "that made them, or say --force.",
+                   sql_schema_place(db, names, where));
 }
 
 hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err)
@@ -272,11 +260,13 @@ hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool rem
         sql_schema_place(db, names, where), said);
 }
 
-hf_status schema_upgrade_or_refuse(const schema_kind *kind, hf_db *db, const char *names,
-                                   int version, bool may_install, hf_error *err)
+hf_status schema_ready(const schema_kind *kind, hf_db *db, const char *names, schema_state state,
+                       bool may_install, hf_error *err)
 {
-    if (may_install)
-        return kind->upgrade(db, names, kind->schema, NULL, err);
-    return version == 0 ? sql_schema_refuse_missing(db, names, err)
-                        : sql_schema_refuse_older(db, version, kind->schema->count, err);
+    if (state == SCHEMA_OTHER)
+        return schema_refuse_form(db, names, err);
+    if (state == SCHEMA_OURS)
+        return HF_OK;
+    return may_install ? kind->make(db, names, NULL, err)
+                       : sql_schema_refuse_missing(db, names, err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Installing holdfast's tables into a database, upgrading and removing them: what PostgreSQL
- * and MySQL have in common, and what their stores call. A version of the tables is a step from the
- * one before; a program one version behind the tables still works with them, so that programs can
- * be upgraded one by one. */
+/* Installing holdfast's tables into a database and removing them: what PostgreSQL and MySQL have in
+ * common, and what their stores call. meta keeps the fingerprint of the table of fields that the
+ * tables were made from; a program with another one leaves them alone. (From the first release on
+ * there will be upgrades.) */
 #ifndef HF_STORE_SQL_SCHEMA_H
 #define HF_STORE_SQL_SCHEMA_H
 
@@ -11,21 +11,14 @@
 #include "db/url.h"
 #include "store/store.h"
 
-/* The steps from one version of the tables to the next; step i leads to version i + 1. Tests have
- * longer rows of them. */
-typedef struct sql_schema {
-    const char *const *steps;
-    int count;
-} sql_schema;
-
 /* ---- what the stores call ---- */
 
 /* ops->install. `rest` is the URL after the scheme. */
 hf_status postgres_install(const char *rest, const hf_install_order *order, hf_error *err);
 hf_status mysql_install(const char *rest, const hf_install_order *order, hf_error *err);
 
-/* When a store is opened: are the tables there, ours, and of a version this program works with?
- * Missing or old ones are made when `may_install` and the account may. HF_UNAVAILABLE: they can't
+/* When a store is opened: are the tables there, ours, and of this program's form? Missing ones are
+ * made when `may_install` and the account may. HF_UNAVAILABLE: they can't
  * be used; the sentence says why, and nothing was changed. Without may_install nothing is set on
  * the connection and no statement fails a transaction: it may be in an application's. */
 hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
@@ -33,11 +26,10 @@ hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_
 
 /* ---- what they share ---- */
 
-/* What {ns}, {role}, {version} and {digest} stand for in the texts of sql/. */
+/* What {ns}, {role} and {digest} stand for in the texts of sql/; {form} is the fingerprint. */
 typedef struct schema_words {
     const char *names;
     const char *role; /* quoted */
-    int version;
     const char *digest;
 } schema_words;
 
@@ -52,11 +44,18 @@ hf_status schema_ask(hf_db *db, const char *sql, const schema_words *words, char
     "%s is guarded, and its triggers need holdfast's tables; take the guard away first: "          \
     "'holdfast guard remove URL %s'."
 
-/* How many tables there are; a newer version has no fewer. */
+/* How many tables there are. */
 enum { SCHEMA_TABLES = 10 };
 
-/* Reads what meta says about the version; false: it makes no sense. */
-bool schema_version(const char *text, int *out);
+/* What a look has found. */
+typedef enum schema_state {
+    SCHEMA_NONE,  /* no tables, or some whose making was not completed */
+    SCHEMA_OURS,  /* of this program's form */
+    SCHEMA_OTHER, /* of another form */
+} schema_state;
+
+/* What meta says: the fingerprint, or something else. */
+schema_state schema_judge(const char *form);
 
 /* Whether `role` can be the name of an account: not empty, not too long, no control characters. */
 hf_status schema_check_role(const char *role, hf_error *err);
@@ -71,16 +70,14 @@ hf_status schema_read_url(const char *scheme, const char *rest, hf_url *out, hf_
 typedef struct schema_kind {
     const char *scheme;
     const hf_db_driver *driver;
-    const sql_schema *schema;
     /* the name of an account as SQL for it; hf_free it */
     hf_status (*quote_role)(const char *role, char **out, hf_error *err);
     hf_status (*print)(const hf_install_order *order, const char *names, const char *role,
                        hf_error *err);
-    /* Takes the steps that are missing, makes the surface anew and lets the role use it all (SQL
-     * for it, quoted; NULL: nobody). On PostgreSQL in one transaction; on MySQL, which has none for
-     * this, so that it can be run again after an interruption. */
-    hf_status (*upgrade)(hf_db *db, const char *names, const sql_schema *to, const char *role,
-                         hf_error *err);
+    /* Makes what is missing, makes the surface anew and lets the role use it all (SQL for it,
+     * quoted; NULL: nobody). On PostgreSQL in one transaction; on MySQL, which has none for this,
+     * so that it can be run again after an interruption. */
+    hf_status (*make)(hf_db *db, const char *names, const char *role, hf_error *err);
     hf_status (*uninstall)(hf_db *db, const char *names, bool force, hf_error *err);
 } schema_kind;
 
@@ -88,13 +85,14 @@ typedef struct schema_kind {
 hf_status schema_install(const schema_kind *kind, const char *rest, const hf_install_order *order,
                          hf_error *err);
 
-/* Tables of an older version, or none (0), are upgraded if `may_install`, else refused. */
-hf_status schema_upgrade_or_refuse(const schema_kind *kind, hf_db *db, const char *names,
-                                   int version, bool may_install, hf_error *err);
+/* When a store is opened. Tables that are missing are made if `may_install`. */
+hf_status schema_ready(const schema_kind *kind, hf_db *db, const char *names, schema_state state,
+                       bool may_install, hf_error *err);
 
 /* Sentences. `table` is complete with its schema or prefix. */
-hf_status schema_refuse_newer(hf_db *db, int version, int known, hf_error *err);
-hf_status schema_refuse_version(hf_db *db, const char *table, hf_error *err);
+hf_status schema_refuse_form(hf_db *db, const char *names, hf_error *err);
+/* Before removing tables of another form. */
+hf_status schema_refuse_unknown(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err);
 hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_account(hf_db *db, const char *names, const char *account, hf_error *err);

@@ -491,16 +491,10 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
         status = hf_db_wrap(handle, &store->writer.db, err);
     if (status == HF_OK && (flags & HF_SQLITE_INSTALL))
         status = sqlite_schema_install(store->writer.db, store->names, err);
-    bool ours = true, old = false;
+    bool ours = true;
     if (status == HF_OK && !(flags & HF_SQLITE_INSTALL))
         status = sqlite_schema_check(store->writer.db, store->path, store->names, &ours, err);
-    if (status == HF_OK && ours)
-        status = sqlite_schema_is_old(store->writer.db, store->names, &old, err);
-    if (status == HF_OK && old)
-        status = hf_fail(err, HF_UNAVAILABLE,
-                         "The tables of holdfast in this database are of an older version; wrap it "
-                         "with HF_SQLITE_INSTALL once, which upgrades them.");
-    if (!ours) /* whatever other tables there are: it is the application's database */
+    if (status == HF_OK && !ours) /* whatever other tables there are: it is the application's database */
         status =
             hf_fail(err, HF_UNAVAILABLE,
                     "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");

@@ -106,22 +106,12 @@ int64_t sqlite_file_size(const char *path);
 int64_t sqlite_reserve(const char *path, int64_t want);
 void sqlite_reserve_give_up(const char *path);
 
-/* sqlite_schema.c: tables, versions, backups. */
+/* sqlite_schema.c: tables, their form, backups. ours: false: there are none. */
 hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours,
                               hf_error *err);
-/* Whether the tables, which are there, still have to be upgraded. */
-hf_status sqlite_schema_is_old(hf_db *db, const char *names, bool *old, hf_error *err);
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err);
 hf_status sqlite_backup(hf_store *store, const char *path, hf_error *err);
 hf_status sqlite_restore(hf_store *store, const char *path, bool replace, hf_error *err);
 hf_status sqlite_install(const char *rest, const hf_install_order *order, hf_error *err);
-
-/* The steps from one version of the tables to the next; step i leads to version i + 1. */
-typedef struct sqlite_schema {
-    const char *const *steps;
-    int count;
-} sqlite_schema;
-hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schema *schema,
-                                hf_error *err);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The SQLite store: its tables, their version, copying them out and in. A version is a step; a
- * program one version behind the tables still works with them, so that programs can be upgraded one
- * by one. */
+/* The SQLite store: its tables, their form, copying them out and in. meta keeps the fingerprint of
+ * the table of fields that they were made from; a program with another one leaves them alone. */
 #include "sql/sqlite_schema.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "db/url.h"
+#include "sql/fields_fingerprint.h"
 #include "sql/sqlite_remove.h"
 #include "sql/sqlite_restore.h"
 #include "store/registry.h"
@@ -20,10 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const steps[] = {sqlite_schema_sql};
-static const sqlite_schema schema = {steps, sizeof steps / sizeof steps[0]};
-
-#define NEWEST_KNOWN (schema.count + 1)
+#define SET_FORM "INSERT INTO %s_meta (name, value) VALUES ('schema', '%s')"
 
 /* One value asked of the database; names are spliced in, never values. */
 static hf_status sqlite_schema_ask(hf_db *db, const char *names, const char *sql, char *out,
@@ -35,37 +32,30 @@ static hf_status sqlite_schema_ask(hf_db *db, const char *names, const char *sql
     return status;
 }
 
-static hf_status sqlite_schema_version_of(hf_db *db, const char *names, int *out, hf_error *err)
+static hf_status sqlite_schema_form_of(hf_db *db, const char *names, schema_state *out,
+                                       hf_error *err)
 {
-    char text[32];
+    char text[64];
     hf_status status =
         sqlite_schema_ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_meta'",
                           text, sizeof text, err);
-    *out = 0;
+    *out = SCHEMA_NONE;
     if (status != HF_OK || strcmp(text, "1") != 0)
         return status;
     status = sqlite_schema_ask(db, names, "SELECT value FROM {ns}_meta WHERE name = 'schema'", text,
                                sizeof text, err);
-    if (status != HF_OK)
-        return status;
-    char *end;
-    long version = strtol(text, &end, 10);
-    if (version < 1 || version > 1000000 || *end != '\0')
-        return hf_fail(
-            err, HF_UNAVAILABLE,
-            "The table %s_meta of %s names no version that makes sense; restore a backup.", names,
-            hf_db_path(db));
-    *out = (int)version;
-    return HF_OK;
+    if (status == HF_OK)
+        *out = schema_judge(text);
+    return status;
 }
 
-static hf_status sqlite_schema_refuse_newer(const char *path, int version, hf_error *err)
+static hf_status sqlite_schema_refuse_form(const char *path, const char *names, hf_error *err)
 {
-    return hf_fail(
-        err, HF_UNAVAILABLE,
-        "The tables of %s are of version %d, this program knows up to %d; it was left as it is. "
-        "Upgrade holdfast.",
-        path, version, NEWEST_KNOWN);
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "The tables %s_... in %s were made by another version of holdfast, whose rows "
+                   "have another form; they were left as they are. Use the program that made them, "
+                   "remove them with 'holdfast uninstall URL --force', or name another file.",
+                   names, path);
 }
 
 /* Other namespaces of holdfast's that the file holds: those of which all the chief tables are
@@ -90,36 +80,31 @@ static hf_status sqlite_schema_check_encoding(hf_db *db, hf_error *err)
 }
 
 /* Whether the tables are ours; whether there are others, and none of holdfast's. */
-static hf_status sqlite_schema_look(hf_db *db, const char *path, const char *names, bool *ours,
+static hf_status sqlite_schema_look(hf_db *db, const char *names, schema_state *state,
                                     bool *foreign, hf_error *err)
 {
-    int version;
     char others[32] = "", tables[32] = "";
-    hf_status status = sqlite_schema_version_of(db, names, &version, err);
-    if (status != HF_OK)
-        return status;
-    *ours = version > 0;
-    if (version > NEWEST_KNOWN)
-        return sqlite_schema_refuse_newer(path, version, err);
-    if (*ours)
+    hf_status status = sqlite_schema_form_of(db, names, state, err);
+    if (status == HF_OK && *state == SCHEMA_OURS)
         status = sqlite_schema_check_encoding(db, err);
     if (status == HF_OK)
         status = hf_db_ask(db, others_sql, others, sizeof others, err);
     if (status == HF_OK)
         status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", tables, sizeof tables, err);
-    *foreign = status == HF_OK && !*ours && strcmp(others, "0") == 0 && strcmp(tables, "0") != 0;
+    *foreign = status == HF_OK && *state == SCHEMA_NONE && strcmp(others, "0") == 0 &&
+               strcmp(tables, "0") != 0;
     return status;
 }
 
 /* All in one transaction: someone else may be creating the tables just now. */
-hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours,
-                              hf_error *err)
+static hf_status sqlite_schema_check_any(hf_db *db, const char *path, const char *names,
+                                         schema_state *state, hf_error *err)
 {
     bool nested = hf_db_in_transaction(db), foreign = false;
     hf_status status = nested ? HF_OK : hf_db_run(db, "BEGIN", err);
     if (status != HF_OK)
         return status;
-    status = sqlite_schema_look(db, path, names, ours, &foreign, err);
+    status = sqlite_schema_look(db, names, state, &foreign, err);
     if (!nested && hf_db_in_transaction(db))
         (void)hf_db_run(db, "ROLLBACK", NULL);
     if (status == HF_OK && foreign)
@@ -140,31 +125,44 @@ static hf_status sqlite_schema_run_named(hf_db *db, const char *names, const cha
     return status;
 }
 
-static hf_status sqlite_schema_take_step(hf_db *db, const char *names, const char *step,
-                                         int version, hf_error *err)
+hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours,
+                              hf_error *err)
 {
-    char meta[128];
-    hf_status status = sqlite_schema_run_named(db, names, step, err);
-    if (status != HF_OK)
-        return status;
-    snprintf(meta, sizeof meta,
-             "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d')", names,
-             version);
-    return hf_db_run(db, meta, err);
+    schema_state state;
+    hf_status status = sqlite_schema_check_any(db, path, names, &state, err);
+    *ours = state == SCHEMA_OURS;
+    return status == HF_OK && state == SCHEMA_OTHER ? sqlite_schema_refuse_form(path, names, err)
+                                                    : status;
 }
 
-/* Runs the missing steps in one transaction, or in a savepoint of the caller's. */
-hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schema *to,
-                                hf_error *err)
+/* Makes the tables if they are missing. */
+static hf_status sqlite_schema_make(hf_db *db, const char *names, hf_error *err)
 {
-    int version;
-    bool nested = hf_db_in_transaction(db);
-    hf_status status = hf_db_run(db, nested ? "SAVEPOINT holdfast_schema" : "BEGIN IMMEDIATE", err);
-    if (status != HF_OK)
+    schema_state state;
+    char meta[128];
+    hf_status status = sqlite_schema_form_of(db, names, &state, err);
+    if (status != HF_OK || state == SCHEMA_OURS)
         return status;
-    status = sqlite_schema_version_of(db, names, &version, err);
-    for (int i = version; status == HF_OK && i < to->count; i++)
-        status = sqlite_schema_take_step(db, names, to->steps[i], i + 1, err);
+    if (state == SCHEMA_OTHER)
+        return sqlite_schema_refuse_form(hf_db_path(db), names, err);
+    status = sqlite_schema_run_named(db, names, sqlite_schema_sql, err);
+    snprintf(meta, sizeof meta, SET_FORM, names, hf_fields_fingerprint);
+    return status == HF_OK ? hf_db_run(db, meta, err) : status;
+}
+
+/* In one transaction, or in a savepoint of the caller's. */
+hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
+{
+    schema_state state;
+    bool nested = hf_db_in_transaction(db);
+    hf_status status = sqlite_schema_check_encoding(db, err);
+    if (status == HF_OK)
+        status = sqlite_schema_form_of(db, names, &state, err);
+    if (status != HF_OK || state == SCHEMA_OURS)
+        return status;
+    status = hf_db_run(db, nested ? "SAVEPOINT holdfast_schema" : "BEGIN IMMEDIATE", err);
+    if (status == HF_OK)
+        status = sqlite_schema_make(db, names, err);
     if (status == HF_OK)
         status = hf_db_run(db, nested ? "RELEASE holdfast_schema" : "COMMIT", err);
     /* SQLite ends a transaction by itself on some errors */
@@ -172,27 +170,6 @@ hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schem
         (void)hf_db_run(
             db, nested ? "ROLLBACK TO holdfast_schema; RELEASE holdfast_schema" : "ROLLBACK", NULL);
     return status;
-}
-
-hf_status sqlite_schema_is_old(hf_db *db, const char *names, bool *old, hf_error *err)
-{
-    int version = 0;
-    hf_status status = sqlite_schema_version_of(db, names, &version, err);
-    *old = version < schema.count;
-    return status;
-}
-
-hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
-{
-    int version = 0;
-    hf_status status = sqlite_schema_check_encoding(db, err);
-    if (status == HF_OK)
-        status = sqlite_schema_version_of(db, names, &version, err);
-    if (status != HF_OK || version >= schema.count)
-        return status != HF_OK || version <= NEWEST_KNOWN
-                   ? status
-                   : sqlite_schema_refuse_newer("this database", version, err);
-    return sqlite_schema_upgrade(db, names, &schema, err);
 }
 
 /* ---- backup and restore ---- */
@@ -241,24 +218,21 @@ hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
     return status;
 }
 
-/* A backup must be whole and of this very version: its rows are copied as they are. */
+/* A backup must be whole and of this very form: its rows are copied as they are. */
 static hf_status sqlite_schema_check_open_backup(hf_db *from, const sqlite_store *store,
                                                  const char *path, hf_error *err)
 {
-    bool ours = false;
-    int version = 0;
+    schema_state state;
     char answer[64] = "";
-    hf_status status = sqlite_schema_check(from, path, store->names, &ours, err);
-    if (status == HF_OK && !ours)
+    hf_status status = sqlite_schema_check_any(from, path, store->names, &state, err);
+    if (status == HF_OK && state == SCHEMA_NONE)
         return hf_fail(err, HF_INVALID, "%s is no backup of a holdfast store.", path);
-    if (status == HF_OK)
-        status = sqlite_schema_version_of(from, store->names, &version, err);
-    if (status == HF_OK && version != schema.count)
-        return hf_fail(
-            err, HF_INVALID,
-            "The backup %s is of version %d, the store of %d; open a copy of it with this program, "
-            "which upgrades it, and restore that.",
-            path, version, schema.count);
+    if (status == HF_OK && state == SCHEMA_OTHER)
+        return hf_fail(err, HF_INVALID,
+                       "The backup %s was made by another version of holdfast, whose rows have "
+                       "another form; nothing was changed. Restore it with the program that made "
+                       "it.",
+                       path);
     if (status == HF_OK)
         status = hf_db_ask(from, "PRAGMA quick_check", answer, sizeof answer, err);
     if (status == HF_OK && strcmp(answer, "ok") != 0)
@@ -399,19 +373,13 @@ static hf_status sqlite_schema_print_sql(const hf_install_order *order, const ch
                     "-- holdfast in SQLite, tables %s_... . Run it with: sqlite3 FILE < "
                     "THIS\nBEGIN IMMEDIATE;\n",
                     names);
-    const char *const removes[] = {sqlite_remove_sql};
-    const char *const *parts = order->remove ? removes : schema.steps;
-    int count = order->remove ? 1 : schema.count;
-    for (int i = 0; i < count; i++) {
-        char *sql = sql_name(parts[i], &(sql_words){.ns = names});
-        hf_buffer_print(&text, "%s", sql == NULL ? "" : sql);
-        text.failed |= sql == NULL;
-        hf_free(sql);
-    }
+    char *sql =
+        sql_name(order->remove ? sqlite_remove_sql : sqlite_schema_sql, &(sql_words){.ns = names});
+    hf_buffer_print(&text, "%s", sql == NULL ? "" : sql);
+    text.failed |= sql == NULL;
+    hf_free(sql);
     if (!order->remove)
-        hf_buffer_print(&text,
-                        "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d');\n",
-                        names, schema.count);
+        hf_buffer_print(&text, SET_FORM ";\n", names, hf_fields_fingerprint);
     hf_buffer_print(&text, "COMMIT;\n");
     char *all = hf_buffer_take(&text);
     if (all == NULL)
@@ -482,15 +450,22 @@ static hf_status sqlite_schema_remove_tables(hf_db *db, const char *path, const 
 static hf_status sqlite_schema_uninstall(const char *path, const char *names, bool force,
                                          hf_error *err)
 {
-    bool exists = false, ours = false;
+    bool exists = false;
+    schema_state state = SCHEMA_NONE;
     hf_db *db = NULL;
     hf_status status = sqlite_file_check(path, &exists, err);
     if (status == HF_OK && exists)
         status = hf_db_open(path, HF_DB_READ_ONLY, &db, err);
     if (status == HF_OK && exists)
-        status = sqlite_schema_check(db, path, names, &ours, err);
+        status = sqlite_schema_check_any(db, path, names, &state, err);
     hf_db_close(db);
-    if (status == HF_OK && !ours)
+    if (status == HF_OK && state == SCHEMA_OTHER && !force)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The tables %s_... in %s were made by another version of holdfast, so this "
+                       "one does not know whether locks live in them; nothing was removed. Use the "
+                       "program that made them, or say --force.",
+                       names, path);
+    if (status == HF_OK && state == SCHEMA_NONE)
         return hf_fail(err, HF_NOT_FOUND,
                        "There are no tables of holdfast named %s in %s; nothing was removed.",
                        names, path);

@@ -25,11 +25,10 @@ SELECT GET_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 256),
 SELECT RELEASE_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 256), 40)))
 
 -- Last of all: a run that was interrupted leaves none, and is completed by the next.
--- name: step_end
-INSERT INTO {ns}_meta (name, value) VALUES ('schema', '{version}') 
-ON DUPLICATE KEY UPDATE value = IF(value + 0 < {version}, VALUES(value), value)
+-- name: complete
+INSERT INTO {ns}_meta (name, value) VALUES ('schema', '{form}') ON DUPLICATE KEY UPDATE value = value
 
--- name: version
+-- name: form
 SELECT value FROM {ns}_meta WHERE name = 'schema'
 -- Tables and views by themselves: beside a view whose tables are gone MySQL gives tables the comment of that view.
 -- name: look

@@ -13,15 +13,14 @@ IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{ns}') THEN
 CREATE SCHEMA {ns}; COMMENT ON SCHEMA {ns} IS 'holdfast'; END IF;
 END $holdfast$
 
--- Around the step to version 1, and to {version}.
--- name: step_first
+-- Around the tables. Those of another form are refused: a script that was printed can't look first.
+-- name: tables_begin
 DO $holdfast$ BEGIN
 IF NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = '{ns}'::regnamespace AND relname = 'meta') THEN
--- name: step_begin
-DO $holdfast$ BEGIN
-IF (SELECT value::integer FROM {ns}.meta WHERE name = 'schema') < {version} THEN
--- name: step_end
-INSERT INTO {ns}.meta (name, value) VALUES ('schema', '{version}') ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value;
+-- name: tables_end
+INSERT INTO {ns}.meta (name, value) VALUES ('schema', '{form}');
+ELSIF (SELECT value FROM {ns}.meta WHERE name = 'schema') IS DISTINCT FROM '{form}' THEN
+RAISE EXCEPTION 'The tables in schema {ns} were made by another version of holdfast; they were left as they are.';
 END IF; END $holdfast$
 
 -- The encoding; how many tables there are with names of ours, and one of them; whether meta looks like ours, and may be read; who
@@ -46,7 +45,7 @@ SELECT current_setting('server_encoding'), count(t.oid), min(t.relname::text COL
   LEFT JOIN pg_catalog.pg_class t ON t.relnamespace = n.oid
         AND t.relname IN ('meta', 'type', 'session', 'resource', 'lock', 'request', 'lost', 'event', 'token', 'save', 'locks', 'versions')
  GROUP BY n.oid, m.oid
--- name: version
+-- name: form
 SELECT value FROM {ns}.meta WHERE name = 'schema'
 
 -- Guards, whose triggers would fail without the tables: whether there can be any; one of them.

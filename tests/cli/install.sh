@@ -58,10 +58,33 @@ check "... leaves other tables alone" test "$out" = "['mine']"
 run uninstall "$store" --print
 expect "uninstall --print" 0 "*DROP TABLE IF EXISTS holdfast_lock;*"
 
+server=SQLite
+printf '.read %s\n' "$HF_SOURCE_ROOT/tests/cli/older/sqlite.sql" | sqlite3 "$scratch/older.db"
+store=sqlite:$scratch/older.db
+before=$(sha256sum <"$scratch/older.db")
+another_form
+check "SQLite: ... none of this changed the file" test "$(sha256sum <"$scratch/older.db")" = "$before"
+check "SQLite: ... nor made others beside it" test "$(ls "$scratch"/older*)" = "$scratch/older.db"
+run uninstall "$store" --force
+expect "SQLite: ... but it can be removed" 0 "Removed holdfast*"
+run list --store "$store"
+expect "SQLite: ... and made anew" 0 "No locks are held."
+
 # Database servers
 
 # URL NAME: the URL with another database
 database() { sed -E "s|(://[^/]*/)[^?]*|\1$2|" <<<"$1"; }
+
+# Tables of another form in $store.
+another_form() {
+    local sentence="*made by another version of holdfast*were left as they are*uninstall URL --force*"
+    run install "$store"
+    expect "$server: install leaves tables of another form" 6 "$sentence"
+    run list --store "$store"
+    expect "$server: a store of another form is not opened" 6 "$sentence"
+    run uninstall "$store"
+    expect "$server: uninstall leaves it, too" 6 "*made by another version of holdfast*nothing was removed*--force*"
+}
 
 # What is the same on all of them. Defines `sql DATABASE TEXT` beforehand; objects DATABASE lists what is in it.
 everywhere() {
@@ -105,30 +128,21 @@ everywhere() {
     run install "$store" --role $'a\nb'
     expect "$server: a role is checked" 2 "*role is the name of an account*"
 
-    # Versions
-    sql "$first" "UPDATE ${meta} SET value = '2' WHERE name = 'schema'"
-    run list --store "$store"
-    expect "$server: a program one version behind works" 0 "*policy/12345*"
-    run install "$store"
-    expect "$server: ... and installs nothing over it" 0 "Installed*"
-    check "$server: ... the version stays" test "$(sql "$first" "SELECT value FROM $meta WHERE name = 'schema'")" = 2
-    run uninstall "$store" --force
-    expect "$server: ... and removes nothing of it" 6 "*Upgrade holdfast.*"
-    sql "$first" "UPDATE ${meta} SET value = '3' WHERE name = 'schema'"
-    for verb in install uninstall; do
-        run $verb "$store"
-        expect "$server: $verb leaves tables of a much newer version" 6 "*of version 3*left as it is. Upgrade holdfast.*"
-    done
-    run list --store "$store"
-    expect "$server: a store of a much newer version is not opened" 6 "*of version 3*left as it is. Upgrade holdfast.*"
-    sql "$first" "UPDATE ${meta} SET value = 'two' WHERE name = 'schema'"
-    run install "$store"
-    expect "$server: a version that makes no sense" 6 "*names no version that makes sense*"
-    check "$server: none of these changed anything" test "$(objects "$first")" = "$before"
-    sql "$first" "UPDATE ${meta} SET value = '1' WHERE name = 'schema'"
+    # Tables of another form: of an earlier build, or of a later one
+    sql "$first" "UPDATE ${meta} SET value = '0123456789abcdef' WHERE name = 'schema'"
+    another_form
+    check "$server: ... none of this changed anything" test "$(objects "$first")" = "$before"
     run uninstall "$store" --force
     expect "$server: uninstall --force" 0 "Removed holdfast*"
     check "$server: ... leaves nothing" test -z "$(objects "$first")"
+    sql_file "$first" "$older"
+    before=$(objects "$first")
+    check "$server: the tables of an earlier build are there" test -n "$before"
+    another_form
+    check "$server: ... and were left as they are" test "$(objects "$first")" = "$before"
+    run uninstall "$store" --force
+    expect "$server: ... but can be removed" 0 "Removed holdfast*"
+    check "$server: ... without a trace" test -z "$(objects "$first")"
     run uninstall "$store"
     expect "$server: uninstall when there is nothing" 1 "*no tables of holdfast*nothing was removed*"
 
@@ -199,6 +213,7 @@ if [[ -n ${HF_TEST_POSTGRES-} ]]; then
             WHERE nspname NOT LIKE 'pg%' AND nspname <> 'information_schema' ORDER BY 1"
     }
     meta=holdfast.meta
+    older=$HF_SOURCE_ROOT/tests/cli/older/postgres.sql
     foreign_lock="CREATE SCHEMA holdfast; CREATE TABLE holdfast.lock (x int)"
     foreign_meta="DROP TABLE holdfast.lock; CREATE TABLE holdfast.meta (x int)"
     foreign_away="DROP TABLE holdfast.meta; DROP SCHEMA holdfast"
@@ -252,6 +267,7 @@ in_mysql() {
             SELECT REPLACE(routine_name, 'holdfast_', '') FROM information_schema.routines WHERE routine_schema = '$1' ORDER BY 1"
     }
     meta=holdfast_meta
+    older=$HF_SOURCE_ROOT/tests/cli/older/mysql.sql
     foreign_lock="CREATE TABLE holdfast_lock (x int)"
     foreign_meta="DROP TABLE holdfast_lock; CREATE TABLE holdfast_meta (x int)"
     foreign_away="DROP TABLE holdfast_meta"

@@ -115,56 +115,6 @@ static void a_trace_tells_every_op_and_no_key_in_stores(void **state)
     hf_manager_close(manager);
 }
 
-/* ---- versions of the tables ---- */
-
-static void an_upgrade_takes_each_missing_step_once(void **state)
-{
-    (void)state;
-    static const char *const two[] = {"CREATE TABLE {ns}_meta (name TEXT PRIMARY KEY, value TEXT "
-                                      "NOT NULL); CREATE TABLE {ns}_a (x)",
-                                      "CREATE TABLE {ns}_b (y)"};
-    hf_error err;
-    hf_db *db;
-    char value[32];
-    assert_int_equal(hf_db_open(temp_path("upgrade"), 0, &db, &err), HF_OK);
-    assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 1}, &err), HF_OK);
-    assert_int_equal(
-        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err),
-        HF_OK);
-    assert_string_equal(value, "1");
-    assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 2}, &err), HF_OK);
-    assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 2}, &err), HF_OK);
-    assert_int_equal(
-        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err),
-        HF_OK);
-    assert_string_equal(value, "2");
-    assert_int_equal(hf_db_ask(db, "SELECT count(*) FROM t_b", value, sizeof value, &err), HF_OK);
-    hf_db_close(db);
-}
-
-static void a_step_that_fails_leaves_the_tables_as_they_were(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {
-        "CREATE TABLE {ns}_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-        "CREATE TABLE {ns}_b (y); this is not SQL"};
-    hf_error err;
-    hf_db *db;
-    char value[32];
-    assert_int_equal(hf_db_open(temp_path("bad-step"), 0, &db, &err), HF_OK);
-    assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){bad, 1}, &err), HF_OK);
-    assert_int_not_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){bad, 2}, &err), HF_OK);
-    assert_int_equal(
-        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err),
-        HF_OK);
-    assert_string_equal(value, "1");
-    assert_int_equal(hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name = 't_b'", value,
-                               sizeof value, &err),
-                     HF_OK);
-    assert_string_equal(value, "0");
-    hf_db_close(db);
-}
-
 static void every_store_reports_the_durability_it_stands_on(void **state)
 {
     (void)state;
@@ -191,8 +141,6 @@ int main(void)
         cmocka_unit_test(a_module_of_another_version_is_refused),
         cmocka_unit_test(an_unknown_scheme_is_invalid_and_no_password_is_repeated),
         cmocka_unit_test(a_trace_tells_every_op_and_no_key_in_stores),
-        cmocka_unit_test(an_upgrade_takes_each_missing_step_once),
-        cmocka_unit_test(a_step_that_fails_leaves_the_tables_as_they_were),
         cmocka_unit_test(every_store_reports_the_durability_it_stands_on),
     };
     return cmocka_run_group_tests_name("stores", tests, NULL, NULL);
