@@ -112,8 +112,8 @@ static void postgres_schema_add_frame(hf_buffer *out, int which, const schema_wo
     hf_buffer_print(out, which == POSTGRES_INSTALL_TABLES_BEGIN ? "\n" : ";\n\n");
 }
 
-/* All that installing runs between BEGIN and COMMIT, after the lock that makes it alone. It looks for
- * itself what is there. */
+/* All that installing runs between BEGIN and COMMIT, after the lock that makes it alone. It looks
+ * for itself what is there. */
 static void postgres_schema_add_script(hf_buffer *out, const char *names, const char *role)
 {
     schema_words words = {.names = names, .role = role};

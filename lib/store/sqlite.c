@@ -494,7 +494,7 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
     bool ours = true;
     if (status == HF_OK && !(flags & HF_SQLITE_INSTALL))
         status = sqlite_schema_check(store->writer.db, store->path, store->names, &ours, err);
-    if (status == HF_OK && !ours) /* whatever other tables there are: it is the application's database */
+    if (status == HF_OK && !ours) /* whatever other tables the application has */
         status =
             hf_fail(err, HF_UNAVAILABLE,
                     "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
