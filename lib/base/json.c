@@ -117,7 +117,7 @@ void hf_json_bool(hf_json *json, bool value)
 void hf_json_seconds(hf_json *json, int64_t us)
 {
     json_before_value(json);
-    hf_buffer_print(&json->out, "%" PRId64, us / 1000000);
+    hf_buffer_print(&json->out, "%s%" PRId64, us < 0 && us > -1000000 ? "-" : "", us / 1000000);
     if (us % 1000000 == 0)
         return;
     char fraction[8];

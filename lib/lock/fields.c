@@ -287,3 +287,68 @@ void hf_show(const hf_row_fields *of, const void *row, void *out)
             memcpy(to, (const char *)row + field->at, field->shown_size);
     }
 }
+
+static void show_json_text(hf_json *json, const hf_shown *shown, const char *text)
+{
+    bool none = text[0] == '\0' && (shown->flags & HF_MAYBE) && !(shown->flags & HF_EMPTY);
+    hf_json_text(json, none ? NULL : text);
+}
+
+/* "type/id"; of an event of a type the type alone, and of a session's null. */
+static void show_json_resource(hf_json *json, const hf_resource *resource)
+{
+    char text[HF_RESOURCE_SIZE];
+    hf_resource_format(resource, text);
+    if (resource->id[0] == '\0')
+        hf_json_text(json, resource->type[0] == '\0' ? NULL : resource->type);
+    else
+        hf_json_text(json, text);
+}
+
+static void show_json(hf_json *json, const hf_shown *shown, const void *at)
+{
+    const int64_t number = shown->size == sizeof number ? *(const int64_t *)at : 0;
+    const bool none = number == 0 && (shown->flags & HF_MAYBE);
+    switch (shown->kind) {
+    case HF_ROW_NUM:
+        if (none)
+            hf_json_text(json, NULL);
+        else
+            hf_json_int(json, number);
+        break;
+    case HF_ROW_TIME:
+        hf_json_time(json, number);
+        break;
+    case HF_ROW_SPAN:
+        if (none)
+            hf_json_text(json, NULL);
+        else
+            hf_json_seconds(json, number);
+        break;
+    case HF_ROW_FLAG:
+        hf_json_bool(json, *(const bool *)at);
+        break;
+    case HF_ROW_MODE:
+        hf_json_text(json, hf_mode_name((hf_mode)enum_of(at)));
+        break;
+    case HF_ROW_POLICY:
+        hf_json_text(json, hf_policy_name((hf_policy)enum_of(at)));
+        break;
+    case HF_ROW_EVENT:
+        hf_json_text(json, hf_event_kind_name((hf_event_kind)enum_of(at)));
+        break;
+    case HF_ROW_RESOURCE:
+        show_json_resource(json, at);
+        break;
+    default:
+        show_json_text(json, shown, at);
+    }
+}
+
+void hf_show_json(hf_json *json, const hf_row_fields *of, const void *from)
+{
+    for (const hf_shown *shown = of->shown; shown < of->shown + of->shown_count; shown++) {
+        hf_json_name(json, shown->name);
+        show_json(json, shown, (const char *)from + shown->at);
+    }
+}

@@ -5,7 +5,7 @@
 #ifndef HF_LOCK_FIELDS_H
 #define HF_LOCK_FIELDS_H
 
-#include "base/buffer.h"
+#include "base/json.h"
 #include "lock/rows.h"
 #include "lock/token.h"
 
@@ -101,5 +101,8 @@ void hf_unpack(const hf_row_fields *of, unsigned mask, const char *packed, void 
 
 /* Copies what the public struct has of the row; what is ADDED is left to the caller. */
 void hf_show(const hf_row_fields *of, const void *row, void *out);
+
+/* Writes the members of a public struct as JSON, without the braces. What there is not is null. */
+void hf_show_json(hf_json *json, const hf_row_fields *of, const void *from);
 
 #endif

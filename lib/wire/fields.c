@@ -61,123 +61,69 @@ static const wire_names outcomes = {outcome_name, HF_GRANTED, HF_ALREADY_YOURS +
     {                                                                                              \
         name, WIRE_NAME, offsetof(of, member), .names = &(which), __VA_ARGS__                      \
     }
+#define TIME(name, of, member, ...)                                                                \
+    {                                                                                              \
+        name, WIRE_TIME, offsetof(of, member), __VA_ARGS__                                         \
+    }
+#define SPAN(name, of, member, ...)                                                                \
+    {                                                                                              \
+        name, WIRE_SPAN, offsetof(of, member), __VA_ARGS__                                         \
+    }
 #define LIST(name, member, which)                                                                  \
     {                                                                                              \
         name, WIRE_LIST, offsetof(hf_answer, member),                                              \
-            .beside = offsetof(hf_answer, member##_count), .table = &(which), MAYBE                \
+            .beside = offsetof(hf_answer, member##_count), .rows = &(which), MAYBE                 \
     }
 #define MUST  .needs = ALWAYS
 #define MAYBE .takes = ALWAYS
 
-static const wire_field cursor_rows[] = {
-    CHARS("type", hf_cursor, resource.type, MAYBE),
-    CHARS("id", hf_cursor, resource.id, MAYBE),
-    CHARS("session", hf_cursor, session, MAYBE),
-};
-static const wire_table cursor_table = {"cursor", cursor_rows, COUNT(cursor_rows),
-                                        sizeof(hf_cursor)};
+/* ---- members of rows ---- */
 
-static const wire_field lock_rows[] = {
-    CHARS("type", hf_lock, resource.type, MUST), CHARS("id", hf_lock, resource.id, MUST),
-    NAME("mode", hf_lock, mode, modes, MUST),    INT("fence", hf_lock, fence, MUST),
-    INT("since_us", hf_lock, since_us, MUST),    INT("expires_us", hf_lock, expires_us, MUST),
-    INT("ends_us", hf_lock, ends_us, MAYBE),     CHARS("purpose", hf_lock, purpose, MAYBE),
-    CHARS("session", hf_lock, session, MUST),    CHARS("user", hf_lock, user, MUST),
-    CHARS("name", hf_lock, name, MAYBE),
-};
-static const wire_table lock_table = {"lock", lock_rows, COUNT(lock_rows), sizeof(hf_lock)};
+const hf_row_fields *const wire_rows[] = {&hf_lock_fields,     &hf_request_fields, &hf_lost_fields,
+                                          &hf_resource_fields, &hf_session_fields, &hf_type_fields,
+                                          &hf_event_fields,    &hf_token_fields,   NULL};
 
-static const wire_field request_rows[] = {
-    CHARS("type", hf_request, resource.type, MUST), CHARS("id", hf_request, resource.id, MUST),
-    CHARS("session", hf_request, session, MUST),    CHARS("user", hf_request, user, MUST),
-    CHARS("name", hf_request, name, MAYBE),         CHARS("message", hf_request, message, MAYBE),
-    INT("at_us", hf_request, at_us, MUST),
-};
-static const wire_table request_table = {"request", request_rows, COUNT(request_rows),
-                                         sizeof(hf_request)};
-
-static const wire_field lost_rows[] = {
-    CHARS("type", hf_lost, resource.type, MUST),
-    CHARS("id", hf_lost, resource.id, MUST),
-    INT("fence", hf_lost, fence, MUST),
-    CHARS("why", hf_lost, why, MUST),
-    CHARS("by", hf_lost, by, MAYBE),
-    CHARS("reason", hf_lost, reason, MAYBE),
-    INT("at_us", hf_lost, at_us, MUST),
-};
-static const wire_table lost_table = {"lost lock", lost_rows, COUNT(lost_rows), sizeof(hf_lost)};
-
-static const wire_field version_rows[] = {
-    CHARS("type", hf_version, resource.type, MUST),
-    CHARS("id", hf_version, resource.id, MUST),
-    INT("version", hf_version, number, MUST),
-    INT("fence", hf_version, fence, MUST, .about = "of that save"),
-    INT("saved_us", hf_version, saved_us, MUST),
-    {"gone", WIRE_FLAG, offsetof(hf_version, gone), MAYBE,
-     .about = "that save marked it as deleted"},
-    CHARS("session", hf_version, session, MAYBE, .about = "left out: a user without one saved"),
-    CHARS("user", hf_version, user, MUST),
-    CHARS("name", hf_version, name, MAYBE),
-};
-static const wire_table version_table = {"version", version_rows, COUNT(version_rows),
-                                         sizeof(hf_version)};
-
-static const wire_field session_rows[] = {
-    CHARS("id", hf_session_info, id, MUST),
-    CHARS("user", hf_session_info, user, MUST),
-    CHARS("name", hf_session_info, name, MAYBE),
-    INT("idle_us", hf_session_info, idle_us, MUST),
-    INT("opened_us", hf_session_info, opened_us, MUST),
-    INT("expires_us", hf_session_info, expires_us, MUST),
-    INT("ended_us", hf_session_info, ended_us, MAYBE),
-    CHARS("token", hf_session_info, token, MAYBE, .about = "id of the token that opened it"),
-};
-static const wire_table session_table = {"session", session_rows, COUNT(session_rows),
-                                         sizeof(hf_session_info)};
-
-static const wire_field type_rows[] = {
-    CHARS("type", hf_type, type, MUST),
-    NAME("policy", hf_type, policy, any_policy, MUST),
-    INT("ttl_us", hf_type, ttl_us, MAYBE),
-    INT("ttl_max_us", hf_type, ttl_max_us, MAYBE),
-};
-static const wire_table type_table = {"type", type_rows, COUNT(type_rows), sizeof(hf_type)};
-
-static const wire_field event_rows[] = {
-    INT("seq", hf_event, seq, MUST),
-    INT("at_us", hf_event, at_us, MUST),
-    NAME("kind", hf_event, kind, events, MUST),
-    CHARS("type", hf_event, resource.type, MAYBE),
-    CHARS("id", hf_event, resource.id, MAYBE),
-    CHARS("session", hf_event, session, MAYBE),
-    CHARS("user", hf_event, user, MAYBE),
-    CHARS("actor", hf_event, actor, MAYBE),
-    INT("fence", hf_event, fence, MAYBE),
-    CHARS("reason", hf_event, reason, MAYBE),
-};
-static const wire_table event_table = {"event", event_rows, COUNT(event_rows), sizeof(hf_event)};
-
-static const wire_field token_rows[] = {
-    CHARS("id", hf_token, id, MUST),
-    CHARS("name", hf_token, name, MUST),
-    CHARS("roles", hf_token, roles, MAYBE),
-    CHARS("users", hf_token, users, MAYBE),
-    INT("created_us", hf_token, created_us, MUST),
-    INT("expires_us", hf_token, expires_us, MAYBE),
-    INT("revoked_us", hf_token, revoked_us, MAYBE),
-};
-static const wire_table token_table = {"token", token_rows, COUNT(token_rows), sizeof(hf_token)};
+wire_field wire_field_of(const hf_shown *shown)
+{
+    wire_field field = {shown->name, WIRE_CHARS, shown->at, .size = shown->size};
+    switch (shown->kind) {
+    case HF_ROW_NUM:
+        field.kind = WIRE_INT;
+        break;
+    case HF_ROW_TIME:
+        field.kind = WIRE_TIME;
+        break;
+    case HF_ROW_SPAN:
+        field.kind = WIRE_SPAN;
+        break;
+    case HF_ROW_FLAG:
+        field.kind = WIRE_FLAG;
+        break;
+    case HF_ROW_RESOURCE:
+        field.kind = WIRE_PLACE;
+        break;
+    case HF_ROW_MODE:
+        field.names = &modes;
+        break;
+    case HF_ROW_POLICY:
+        field.names = &any_policy;
+        break;
+    case HF_ROW_EVENT:
+        field.names = &events;
+        break;
+    default:
+        break;
+    }
+    if (field.names != NULL)
+        field.kind = WIRE_NAME;
+    return field;
+}
 
 static const wire_field count_rows[] = {
     CHARS("type", hf_count, type, MUST),
     {"locks", WIRE_SIZE, offsetof(hf_count, locks), MUST, .about = "that live"},
 };
-static const wire_table count_table = {"count", count_rows, COUNT(count_rows), sizeof(hf_count)};
-
-const wire_table *const wire_nested_tables[] = {
-    &lock_table,    &request_table, &lost_table,  &version_table,
-    &session_table, &type_table,    &event_table, &token_table,
-    &count_table,   &cursor_table,  NULL};
+const wire_table wire_count_table = {"count", count_rows, COUNT(count_rows), sizeof(hf_count)};
 
 /* ---- answers ---- */
 
@@ -188,29 +134,30 @@ static const wire_field answer_rows[] = {
      .about = "given inside a transaction of the application: it counts when that commits"},
     {"message", WIRE_STRING, offsetof(hf_answer, message), MAYBE,
      .about = "one sentence, when the status is not `ok`"},
-    LIST("locks", locks, lock_table),
+    LIST("locks", locks, hf_lock_fields),
     {"locks_count", WIRE_COUNT, offsetof(hf_answer, locks_count), MAYBE,
      .beside = offsetof(hf_answer, locks), .about = "how many locks, where they are only counted"},
-    LIST("requests", requests, request_table),
-    LIST("lost", lost, lost_table),
-    LIST("versions", versions, version_table),
-    LIST("sessions", sessions, session_table),
-    LIST("types", types, type_table),
-    LIST("events", events, event_table),
-    LIST("tokens", tokens, token_table),
-    LIST("counts", counts, count_table),
+    LIST("requests", requests, hf_request_fields),
+    LIST("lost", lost, hf_lost_fields),
+    LIST("versions", versions, hf_resource_fields),
+    LIST("sessions", sessions, hf_session_fields),
+    LIST("types", types, hf_type_fields),
+    LIST("events", events, hf_event_fields),
+    LIST("tokens", tokens, hf_token_fields),
+    {"counts", WIRE_LIST, offsetof(hf_answer, counts), .beside = offsetof(hf_answer, counts_count),
+     .table = &wire_count_table, MAYBE},
     {"total_locks", WIRE_SIZE, offsetof(hf_answer, total_locks), MAYBE,
      .about = "that live, of all types"},
     {"total_sessions", WIRE_SIZE, offsetof(hf_answer, total_sessions), MAYBE, .about = "that live"},
     INT("first_seq", hf_answer, first_seq, MAYBE,
         .about = "from this one on all are kept; older ones may be missing"),
     INT("last_seq", hf_answer, last_seq, MAYBE, .about = "the newest event there is"),
-    INT("now_us", hf_answer, now_us, MAYBE, .about = "the store's time the op was judged at"),
+    TIME("now", hf_answer, now_us, MAYBE, .about = "the store's time the op was judged at"),
     {"swept", WIRE_SIZE, offsetof(hf_answer, swept), MAYBE, .about = "rows removed or ended"},
     {"more", WIRE_FLAG, offsetof(hf_answer, more), MAYBE,
      .about =
          "there is more: go on with `next` as `after`, or sweep again; of a count: further types"},
-    {"next", WIRE_NESTED, offsetof(hf_answer, next), MAYBE, .table = &cursor_table},
+    {"next", WIRE_CURSOR, offsetof(hf_answer, next), MAYBE},
     {"passed", WIRE_SIZE, offsetof(hf_answer, passed), MAYBE,
      .about = "rows that a sweep left, since others' transactions have them locked"},
 };
@@ -236,13 +183,14 @@ static const wire_field op_rows[] = {
     LOGIN("session", session,    .needs = OWNED, .takes = K(FORCE_RELEASE) | K(SAVE) | K(SESSION_FIND),
           .about = "`ID.KEY`; of a session-open: the new one's, drawn by the caller"),
     LOGIN("replaces", replaces,  .takes = K(SESSION_OPEN), .about = "`ID.KEY` of older work, ended in the same step"),
-    STRING("type", type,         .needs = ON_ONE | K(TYPE_GET) | K(TYPE_SET), .takes = K(LIST) | K(NOTE)),
-    STRING("id", id,             .needs = ON_ONE, .takes = K(NOTE)),
+    {"resource", WIRE_NAMED, offsetof(hf_op, type), .beside = offsetof(hf_op, id), .needs = ON_ONE, .takes = K(NOTE),
+     .about = "`type/id`; of a note also a type alone"},
+    STRING("type", type,         .needs = K(TYPE_GET) | K(TYPE_SET), .takes = K(LIST)),
     NAME("mode", hf_op, mode, modes, .takes = K(ACQUIRE), .about = "`exclusive` when left out"),
     NAME("policy", hf_op, policy, policies, .needs = K(TYPE_SET)),
-    INT("ttl_us", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET) | K(TOKEN_CREATE)),
-    INT("ttl_max_us", hf_op, ttl_max_us, .takes = K(TYPE_SET)),
-    INT("idle_us", hf_op, idle_us, .takes = K(SESSION_OPEN)),
+    SPAN("ttl_seconds", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET) | K(TOKEN_CREATE)),
+    SPAN("max_ttl_seconds", hf_op, ttl_max_us, .takes = K(TYPE_SET)),
+    SPAN("idle_seconds", hf_op, idle_us, .takes = K(SESSION_OPEN)),
     {"fence", WIRE_FENCE, offsetof(hf_op, fence), .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(DECLINE) | K(FORCE_RELEASE) | K(SAVE),
      .about = "only that grant"},
     {"version", WIRE_FENCE, offsetof(hf_op, version), .takes = K(VERSION) | K(SAVE), .about = "the one that was read"},
@@ -265,10 +213,10 @@ static const wire_field op_rows[] = {
     STRING("roles", roles,       .needs = K(TOKEN_CREATE)),
     STRING("users", users,       .takes = K(TOKEN_CREATE), .about = "pattern of the users it may name"),
     STRING("request_id", request_id, .takes = ALL & ~READING, .about = "asking again with the same id settles an unsure answer"),
-    {"after", WIRE_NESTED, offsetof(hf_op, after), .takes = PAGED, .table = &cursor_table, .about = "`next` of the answer before"},
+    {"after", WIRE_CURSOR, offsetof(hf_op, after), .takes = PAGED, .about = "`next` of the answer before"},
     INT("after_seq", hf_op, after_seq, .takes = K(EVENTS)),
-    INT("keep_events_us", hf_op, keep_events_us, .takes = K(SWEEP)),
-    INT("keep_forced_us", hf_op, keep_forced_us, .takes = K(SWEEP)),
+    SPAN("keep_events_seconds", hf_op, keep_events_us, .takes = K(SWEEP)),
+    SPAN("keep_forced_seconds", hf_op, keep_forced_us, .takes = K(SWEEP)),
     {"limit", WIRE_SIZE, offsetof(hf_op, limit), .takes = PAGED | K(EVENTS) | K(SWEEP) | K(COUNT)},
     {"linked", WIRE_FLAG, offsetof(hf_op, linked), .takes = ALL & ~ALONE, .about = "stands or falls with the next op"},
 };

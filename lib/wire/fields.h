@@ -4,20 +4,24 @@
 #ifndef HF_WIRE_FIELDS_H
 #define HF_WIRE_FIELDS_H
 
-#include <holdfast/batch.h>
+#include "lock/fields.h"
 
 typedef enum wire_kind {
     WIRE_STRING, /* const char *; NULL: left out */
     WIRE_CHARS,  /* char[size]; "" */
     WIRE_INT,    /* int64_t; 0 */
+    WIRE_TIME,   /* int64_t, as RFC 3339; 0 */
+    WIRE_SPAN,   /* int64_t, as a number of seconds; 0 */
     WIRE_FENCE,  /* int64_t, 1 or more where it stands; 0 */
     WIRE_SIZE,   /* size_t; 0 */
     WIRE_FLAG,   /* bool; false */
     WIRE_NAME,   /* an enum, by `names`; 0 */
     WIRE_LOGIN,  /* const hf_credentials *, as "ID.KEY"; NULL */
     WIRE_DIGEST, /* const unsigned char *, of 32 bytes, as 64 hex digits; NULL */
-    WIRE_NESTED, /* a struct of `table`; all zero */
-    WIRE_LIST,   /* pointer to structs of `table`, and their number at `beside`; none */
+    WIRE_PLACE,  /* hf_resource, as "type/id" or a type alone; all zero */
+    WIRE_NAMED,  /* the same in two const char *, the id `beside`; NULL */
+    WIRE_CURSOR, /* hf_cursor, as a text; all zero */
+    WIRE_LIST,   /* pointer to structs of `rows` or `table`, their number `beside`; none */
     /* size_t: the number of a list that isn't told (its pointer, at `beside`, is NULL); 0 */
     WIRE_COUNT,
 } wire_kind;
@@ -43,8 +47,9 @@ typedef struct wire_field {
     size_t size;   /* WIRE_CHARS */
     size_t beside; /* WIRE_LIST, WIRE_COUNT: offset of the other */
     const wire_names *names;
-    const wire_table *table;
-    const char *about; /* for docs/wire.md; NULL: the name says it */
+    const hf_row_fields *rows;
+    const wire_table *table; /* of a list that is of no row */
+    const char *about;       /* for docs/wire.md; NULL: the name says it */
 } wire_field;
 
 struct wire_table {
@@ -57,8 +62,12 @@ struct wire_table {
 extern const wire_table wire_op_table;
 extern const wire_table wire_answer_table;
 
-/* Every table that stands in an answer or an op: for docs/wire.md. Ends with NULL. */
-extern const wire_table *const wire_nested_tables[];
+/* What the lists of answers are of: for docs/wire.md. The rows end with NULL. */
+extern const hf_row_fields *const wire_rows[];
+extern const wire_table wire_count_table;
+
+/* A member of a row's public struct, as JSON has it. */
+wire_field wire_field_of(const hf_shown *shown);
 
 /* The set of one kind of op. */
 static inline uint64_t wire_set_of(hf_op_kind kind)

@@ -4,83 +4,16 @@
 #include "wire/read.h"
 #include "wire/wire.h"
 
-enum { VALUES_MAX = 1 << 16, DIGITS_MAX = 18 };
+enum { VALUES_MAX = 1 << 16 };
 
 /* ---- seconds ---- */
-
-/* A number as JSON writes it: its digits without the zeros before them, and where the point stands
- * among them. */
-typedef struct decimal {
-    const char *at;
-    size_t size;
-    bool minus;
-    long point; /* digits before the point; may lie outside of them */
-} decimal;
-
-/* Moves to the next digit; '\0' at the end of the digits. */
-static char next_digit(decimal *d)
-{
-    if (d->size > 0 && *d->at == '.') {
-        d->at++;
-        d->size--;
-    }
-    if (d->size == 0 || *d->at < '0' || *d->at > '9')
-        return '\0';
-    d->size--;
-    return *d->at++;
-}
-
-static decimal decimal_of(hf_slice text)
-{
-    decimal d = {text.at, text.size, text.at[0] == '-', 0};
-    d.at += d.minus;
-    d.size -= d.minus;
-    bool behind = false, other = false;
-    long exponent = 0;
-    for (size_t i = 0; i < d.size && d.at[i] != 'e' && d.at[i] != 'E'; i++) {
-        behind = behind || d.at[i] == '.';
-        d.point += !behind;
-    }
-    for (size_t i = 0; i < d.size; i++) {
-        if (other && d.at[i] >= '0' && d.at[i] <= '9' && exponent < 10000)
-            exponent = exponent * 10 + (d.at[i] - '0');
-        other = other || d.at[i] == 'e' || d.at[i] == 'E';
-    }
-    bool down = memchr(d.at, '-', d.size) != NULL;
-    d.point += down ? -exponent : exponent;
-    while (d.size > 1 && (*d.at == '0' || *d.at == '.')) {
-        d.point -= *d.at == '0';
-        d.at++;
-        d.size--;
-    }
-    return d;
-}
-
-/* Microseconds, to the nearest; INT64_MAX when there are too many. */
-static int64_t to_us(hf_slice text)
-{
-    decimal d = decimal_of(text);
-    long kept = d.point + 6;
-    bool zero = d.size == 0 || *d.at < '1' || *d.at > '9';
-    int64_t us = 0;
-    if (zero || kept < 0)
-        return 0;
-    if (kept > DIGITS_MAX)
-        return d.minus ? -1 : INT64_MAX;
-    for (; kept > 0; kept--) {
-        char digit = next_digit(&d);
-        us = us * 10 + (digit == '\0' ? 0 : digit - '0');
-    }
-    us += next_digit(&d) >= '5';
-    return d.minus ? -us : us;
-}
 
 static hf_status read_seconds(const wire_reader *reader, const char *name,
                               const hf_json_value *value, int64_t *out)
 {
     if (value->type != HF_JSON_WHOLE && value->type != HF_JSON_FRACTION)
         return wire_fail_type(reader, name, "a number of seconds");
-    int64_t us = to_us(value->text);
+    int64_t us = wire_us_of(value->text);
     if (us < 0)
         return wire_fail(reader, "\"%s\" is negative.", name);
     if (us < HF_DURATION_MIN_US)

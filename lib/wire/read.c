@@ -3,6 +3,7 @@
 #include "wire/read.h"
 
 #include "base/error.h"
+#include "base/time.h"
 #include "wire/wire.h"
 
 #include <ctype.h>
@@ -10,6 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { DIGITS_MAX = 18 }; /* of microseconds */
 
 /* ---- sentences ---- */
 
@@ -75,6 +78,74 @@ static hf_status unknown_field(const wire_reader *reader, hf_slice name, const w
     char quoted[64];
     snprintf(quoted, sizeof quoted, "\"%s\"", who);
     return wire_fail_unknown(reader, name, quoted, takes);
+}
+
+/* ---- seconds ---- */
+
+/* A number as JSON writes it: its digits without the zeros before them, and where the point stands
+ * among them. */
+typedef struct decimal {
+    const char *at;
+    size_t size;
+    bool minus;
+    long point; /* digits before the point; may lie outside of them */
+} decimal;
+
+/* Moves to the next digit; '\0' at the end of the digits. */
+static char next_digit(decimal *d)
+{
+    if (d->size > 0 && *d->at == '.') {
+        d->at++;
+        d->size--;
+    }
+    if (d->size == 0 || *d->at < '0' || *d->at > '9')
+        return '\0';
+    d->size--;
+    return *d->at++;
+}
+
+static decimal decimal_of(hf_slice text)
+{
+    decimal d = {text.at, text.size, text.at[0] == '-', 0};
+    d.at += d.minus;
+    d.size -= d.minus;
+    bool behind = false, other = false;
+    long exponent = 0;
+    for (size_t i = 0; i < d.size && d.at[i] != 'e' && d.at[i] != 'E'; i++) {
+        behind = behind || d.at[i] == '.';
+        d.point += !behind;
+    }
+    for (size_t i = 0; i < d.size; i++) {
+        if (other && d.at[i] >= '0' && d.at[i] <= '9' && exponent < 10000)
+            exponent = exponent * 10 + (d.at[i] - '0');
+        other = other || d.at[i] == 'e' || d.at[i] == 'E';
+    }
+    bool down = memchr(d.at, '-', d.size) != NULL;
+    d.point += down ? -exponent : exponent;
+    while (d.size > 1 && (*d.at == '0' || *d.at == '.')) {
+        d.point -= *d.at == '0';
+        d.at++;
+        d.size--;
+    }
+    return d;
+}
+
+int64_t wire_us_of(hf_slice text)
+{
+    decimal d = decimal_of(text);
+    long kept = d.point + 6;
+    bool zero = d.size == 0 || *d.at < '1' || *d.at > '9';
+    int64_t us = 0;
+    if (zero || kept < 0)
+        return 0;
+    if (kept > DIGITS_MAX)
+        return d.minus ? INT64_MIN : INT64_MAX;
+    for (; kept > 0; kept--) {
+        char digit = next_digit(&d);
+        us = us * 10 + (digit == '\0' ? 0 : digit - '0');
+    }
+    us += next_digit(&d) >= '5';
+    return d.minus ? -us : us;
 }
 
 /* ---- one field ---- */
@@ -159,6 +230,28 @@ static hf_status read_digest(wire_reader *reader, const wire_field *field,
     return good ? HF_OK : wire_fail_type(reader, field->name, "64 hex digits");
 }
 
+static hf_status wire_read_member(wire_reader *reader, const wire_field *field,
+                                  const hf_json_value *value, char *base);
+
+/* The public struct of a row. What may be missing, or null, is zero then. */
+static hf_status read_row(wire_reader *reader, const hf_json_value *object, const hf_row_fields *of,
+                          char *out)
+{
+    if (object->type != HF_JSON_OBJECT)
+        return wire_fail(reader, "this must be an object.");
+    for (const hf_shown *shown = of->shown; shown < of->shown + of->shown_count; shown++) {
+        const wire_field field = wire_field_of(shown);
+        const hf_json_value *value = hf_json_field(object, field.name);
+        bool none = value == NULL || value->type == HF_JSON_NULL;
+        if (none && !(shown->flags & HF_MAYBE) && shown->kind != HF_ROW_TIME)
+            return wire_fail_missing(reader, field.name);
+        hf_status status = none ? HF_OK : wire_read_member(reader, &field, value, out);
+        if (status != HF_OK)
+            return status;
+    }
+    return HF_OK;
+}
+
 static hf_status wire_read_list(wire_reader *reader, const wire_field *field,
                                 const hf_json_value *value, char *base)
 {
@@ -168,17 +261,19 @@ static hf_status wire_read_list(wire_reader *reader, const wire_field *field,
     if (*count != 0)
         return wire_fail(reader, "\"%s\" and \"%s_count\" exclude each other.", field->name,
                          field->name);
-    char *items =
-        value->count == 0 ? NULL : hf_arena_alloc(reader->arena, value->count * field->table->size);
+    const size_t size = field->rows != NULL ? field->rows->shown_size : field->table->size;
+    char *items = value->count == 0 ? NULL : hf_arena_alloc(reader->arena, value->count * size);
     if (value->count > 0 && items == NULL)
         return hf_fail_memory(reader->err);
     reader->list = field->name;
     reader->item = 0;
     for (const hf_json_value *item = value->inside; item != NULL;
          item = item->next, reader->item++) {
-        hf_status status =
-            wire_struct_read(reader, item, field->table, UINT64_MAX, NULL, field->table->noun,
-                             items + reader->item * field->table->size);
+        char *to = items + reader->item * size;
+        hf_status status = field->rows != NULL
+                               ? read_row(reader, item, field->rows, to)
+                               : wire_struct_read(reader, item, field->table, UINT64_MAX, NULL,
+                                                  field->table->noun, to);
         if (status != HF_OK)
             return status;
     }
@@ -198,12 +293,84 @@ static hf_status wire_read_count(const wire_reader *reader, const wire_field *fi
     return read_size(reader, field, value, (size_t *)(void *)(base + field->at));
 }
 
-static hf_status read_nested(wire_reader *reader, const wire_field *field,
-                             const hf_json_value *value, void *out)
+static hf_status read_time(const wire_reader *reader, const wire_field *field,
+                           const hf_json_value *value, int64_t *out)
 {
-    if (value->type != HF_JSON_OBJECT)
-        return wire_fail_type(reader, field->name, "an object");
-    return wire_struct_read(reader, value, field->table, UINT64_MAX, NULL, field->name, out);
+    if (value->type != HF_JSON_TEXT || !hf_time_read(value->text.at, out))
+        return wire_fail_type(reader, field->name, "a time, as 2026-11-15T10:47:03Z");
+    return HF_OK;
+}
+
+static hf_status read_span(const wire_reader *reader, const wire_field *field,
+                           const hf_json_value *value, int64_t *out)
+{
+    if (value->type != HF_JSON_WHOLE && value->type != HF_JSON_FRACTION)
+        return wire_fail_type(reader, field->name, "a number of seconds");
+    *out = wire_us_of(value->text);
+    return HF_OK;
+}
+
+/* Splits at the first slash; id.at is NULL where there is none. */
+static void split_named(hf_slice text, hf_slice *type, hf_slice *id)
+{
+    const char *slash = text.size == 0 ? NULL : memchr(text.at, '/', text.size);
+    *type = text;
+    *id = HF_NOTHING;
+    if (slash == NULL)
+        return;
+    type->size = (size_t)(slash - text.at);
+    *id = (hf_slice){slash + 1, text.size - type->size - 1};
+}
+
+static hf_status read_place(const wire_reader *reader, const wire_field *field,
+                            const hf_json_value *value, hf_resource *out)
+{
+    hf_slice type, id;
+    if (value->type != HF_JSON_TEXT)
+        return wire_fail_type(reader, field->name, "a text");
+    split_named(value->text, &type, &id);
+    if (type.size >= sizeof out->type || id.size >= sizeof out->id)
+        return wire_fail(reader, "\"%s\" is longer than a resource can be.", field->name);
+    hf_slice_copy(out->type, sizeof out->type, type);
+    hf_slice_copy(out->id, sizeof out->id, id);
+    return HF_OK;
+}
+
+static hf_status read_named(const wire_reader *reader, const wire_field *field,
+                            const hf_json_value *value, char *base)
+{
+    hf_slice type, id;
+    if (value->type != HF_JSON_TEXT)
+        return wire_fail_type(reader, field->name, "a text");
+    split_named(value->text, &type, &id);
+    char *name = hf_arena_text(reader->arena, type);
+    const char *rest = id.at; /* the end of the text */
+    if (name == NULL)
+        return hf_fail_memory(reader->err);
+    memcpy(base + field->at, &name, sizeof name);
+    memcpy(base + field->beside, &rest, sizeof rest);
+    return HF_OK;
+}
+
+/* "type/id session", or "session" alone; an id may have spaces, a session none. */
+static hf_status read_cursor(const wire_reader *reader, const wire_field *field,
+                             const hf_json_value *value, hf_cursor *out)
+{
+    if (value->type != HF_JSON_TEXT)
+        return wire_fail_type(reader, field->name, "a text");
+    const char *space = strrchr(value->text.at, ' ');
+    const char *session = space == NULL ? value->text.at : space + 1;
+    size_t named = space == NULL ? 0 : (size_t)(space - value->text.at);
+    hf_slice type, id;
+    split_named((hf_slice){value->text.at, named}, &type, &id);
+    if (type.size >= sizeof out->resource.type || id.size >= sizeof out->resource.id ||
+        strlen(session) >= sizeof out->session)
+        return wire_fail(reader, "\"%s\" is no place to go on from: pass \"next\" as it is.",
+                         field->name);
+    hf_slice_copy(out->resource.type, sizeof out->resource.type, type);
+    hf_slice_copy(out->resource.id, sizeof out->resource.id, id);
+    hf_slice_copy(out->session, sizeof out->session, hf_slice_of(session));
+    return HF_OK;
 }
 
 hf_status wire_fence_read(const wire_reader *reader, const char *name, const hf_json_value *value,
@@ -251,8 +418,16 @@ static hf_status wire_read_member(wire_reader *reader, const wire_field *field,
         return wire_read_login(reader, field, value, out);
     case WIRE_DIGEST:
         return read_digest(reader, field, value, out);
-    case WIRE_NESTED:
-        return read_nested(reader, field, value, out);
+    case WIRE_TIME:
+        return read_time(reader, field, value, out);
+    case WIRE_SPAN:
+        return read_span(reader, field, value, out);
+    case WIRE_PLACE:
+        return read_place(reader, field, value, out);
+    case WIRE_NAMED:
+        return read_named(reader, field, value, base);
+    case WIRE_CURSOR:
+        return read_cursor(reader, field, value, out);
     case WIRE_LIST:
         return wire_read_list(reader, field, value, base);
     case WIRE_COUNT:

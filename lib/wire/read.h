@@ -36,6 +36,10 @@ hf_status wire_fail_unknown(const wire_reader *reader, hf_slice name, const char
 hf_status wire_fence_read(const wire_reader *reader, const char *name, const hf_json_value *value,
                           int64_t *out);
 
+/* Seconds as JSON writes a number, in microseconds, to the nearest. INT64_MAX or INT64_MIN: there are
+ * too many. */
+int64_t wire_us_of(hf_slice text);
+
 /* Adds ", name" (the first without the comma), as far as there is room. */
 void wire_list_add(char *list, size_t size, const char *name);
 

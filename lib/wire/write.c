@@ -43,10 +43,13 @@ static bool is_absent(const wire_field *field, const char *base)
     case WIRE_STRING:
     case WIRE_LOGIN:
     case WIRE_DIGEST:
+    case WIRE_NAMED:
         return list_of(base, field->at) == NULL;
     case WIRE_CHARS:
         return *(const char *)at == '\0';
     case WIRE_INT:
+    case WIRE_TIME:
+    case WIRE_SPAN:
     case WIRE_FENCE:
         return *(const int64_t *)at == 0;
     case WIRE_SIZE:
@@ -55,8 +58,10 @@ static bool is_absent(const wire_field *field, const char *base)
         return !*(const bool *)at;
     case WIRE_NAME:
         return enum_at(at) == 0;
-    case WIRE_NESTED:
-        return is_zero(at, field->table->size);
+    case WIRE_PLACE:
+        return is_zero(at, sizeof(hf_resource));
+    case WIRE_CURSOR:
+        return is_zero(at, sizeof(hf_cursor));
     case WIRE_LIST:
         return list_of(base, field->at) == NULL ||
                *(const size_t *)(const void *)(base + field->beside) == 0;
@@ -64,6 +69,18 @@ static bool is_absent(const wire_field *field, const char *base)
         return list_of(base, field->beside) != NULL || *(const size_t *)at == 0;
     }
     return true;
+}
+
+/* The first slash splits: a type with one would come back as another. */
+static const char *named_flaw(const char *type, const char *id, bool needed)
+{
+    if (id == NULL && needed)
+        return "is missing";
+    if (strchr(type, '/') != NULL)
+        return "has a type with a slash";
+    return hf_text_is_utf8(type, strlen(type)) && (id == NULL || hf_text_is_utf8(id, strlen(id)))
+               ? NULL
+               : "is not UTF-8";
 }
 
 /* Answers what is wrong with it, or NULL. */
@@ -77,10 +94,12 @@ static const char *member_flaw(const wire_field *field, const char *base, uint64
                : value == 0 && needed                                      ? "is missing"
                                                                            : "is of no known kind";
     }
-    bool pointer =
-        field->kind == WIRE_STRING || field->kind == WIRE_LOGIN || field->kind == WIRE_DIGEST;
+    bool pointer = field->kind == WIRE_STRING || field->kind == WIRE_LOGIN ||
+                   field->kind == WIRE_DIGEST || field->kind == WIRE_NAMED;
     if (pointer && list_of(base, field->at) == NULL)
         return needed ? "is missing" : NULL;
+    if (field->kind == WIRE_NAMED)
+        return named_flaw(text_at(at), list_of(base, field->beside), needed);
     const char *text = field->kind == WIRE_STRING  ? text_at(at)
                        : field->kind == WIRE_CHARS ? at
                                                    : NULL;
@@ -121,6 +140,20 @@ static void write_login(hf_json *json, const hf_credentials *login)
     hf_secret_wipe(text, sizeof text);
 }
 
+/* An op's names may be longer than any that is good: then its store refuses them. */
+static void write_named(hf_json *json, const char *type, const char *id)
+{
+    hf_buffer text = {0};
+    hf_buffer_text(&text, type);
+    if (id != NULL) {
+        hf_buffer_text(&text, "/");
+        hf_buffer_text(&text, id);
+    }
+    json->out.failed |= text.failed;
+    hf_json_text(json, text.failed ? NULL : text.text);
+    hf_buffer_done(&text);
+}
+
 static void write_size(hf_json *json, size_t size)
 {
     hf_json_int(json, size > INT64_MAX ? INT64_MAX : (int64_t)size);
@@ -135,7 +168,10 @@ static const wire_field *wire_write_list(hf_json *json, const wire_field *field,
     hf_json_begin(json, '[');
     for (size_t i = 0; i < count && bad == NULL; i++) {
         hf_json_begin(json, '{');
-        bad = wire_struct_write(json, field->table, of, items + i * field->table->size, flaw);
+        if (field->rows != NULL)
+            hf_show_json(json, field->rows, items + i * field->rows->shown_size);
+        else
+            bad = wire_struct_write(json, field->table, of, items + i * field->table->size, flaw);
         hf_json_end(json, '}');
     }
     hf_json_end(json, ']');
@@ -183,11 +219,26 @@ static const wire_field *write_member(hf_json *json, const wire_field *field, co
     case WIRE_DIGEST:
         write_digest(json, list_of(base, field->at));
         break;
-    case WIRE_NESTED:
-        hf_json_begin(json, '{');
-        bad = wire_struct_write(json, field->table, of, at, flaw);
-        hf_json_end(json, '}');
+    case WIRE_TIME:
+        hf_json_time(json, *(const int64_t *)at);
         break;
+    case WIRE_SPAN:
+        hf_json_seconds(json, *(const int64_t *)at);
+        break;
+    case WIRE_PLACE: {
+        const hf_resource *place = at;
+        write_named(json, place->type, place->id[0] == '\0' ? NULL : place->id);
+        break;
+    }
+    case WIRE_NAMED:
+        write_named(json, text_at(at), list_of(base, field->beside));
+        break;
+    case WIRE_CURSOR: {
+        char cursor[HF_CURSOR_SIZE];
+        hf_cursor_format(at, cursor);
+        hf_json_text(json, cursor);
+        break;
+    }
     case WIRE_LIST:
         bad = wire_write_list(json, field, base, of, flaw);
         break;
