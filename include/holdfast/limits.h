@@ -8,7 +8,7 @@
 
 /* Names, in bytes, without the final NUL. A *_SIZE is what a buffer needs. */
 #define HF_TYPE_MAX       64   /* [a-z][a-z0-9_.-]* */
-#define HF_ID_MAX         255  /* UTF-8 without control characters, compared as bytes */
+#define HF_ID_MAX         1024 /* UTF-8 without control characters, compared as bytes */
 #define HF_TEXT_MAX       255  /* user, display name, purpose, reason, message, actor: each */
 #define HF_REQUEST_ID_MAX 64   /* printable ASCII without spaces */
 #define HF_CALLER_MAX     64   /* who opened a session: the id of a caller's token */
@@ -34,7 +34,7 @@
 #define HF_LEASE_KEY_SIZE    (HF_LEASE_KEY_MAX + 1)
 #define HF_KEY_SIZE          (HF_KEY_MAX + 1)
 #define HF_MESSAGE_SIZE                                                                            \
-    1536 /* the longest message: a resource, two names, a purpose and the words between */
+    2560 /* the longest message: a resource, two names, a purpose and the words between */
 
 /* Durations, in microseconds. */
 #define HF_DURATION_MIN_US INT64_C(1000)                /* 1 ms */

@@ -35,7 +35,7 @@ const char *hf_id_flaw(hf_slice id)
 {
     if (id.size == 0)
         return "is empty: write TYPE/ID, for example policy/12345";
-    return clean_flaw(id, HF_ID_MAX, "is longer than 255 bytes");
+    return clean_flaw(id, HF_ID_MAX, "is longer than 1024 bytes");
 }
 
 const char *hf_text_flaw(hf_slice text)

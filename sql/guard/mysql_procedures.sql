@@ -50,7 +50,7 @@ END
 DROP PROCEDURE IF EXISTS {ns}_guard_lock
 //
 -- Does this fence belong to a live exclusive lock on type/id? The anchor is locked first, then the clock is read, as by check.
-CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_guard_lock(IN the_type VARBINARY(64), IN the_id VARBINARY(255), IN the_fence BIGINT, OUT granted BOOLEAN)
+CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_guard_lock(IN the_type VARBINARY(64), IN the_id VARBINARY(1024), IN the_fence BIGINT, OUT granted BOOLEAN)
     MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'holdfast guard {digest}'
 BEGIN
     DECLARE now_us, l_ends_us, s_ended_us, s_expires_us, anchors BIGINT;
@@ -80,7 +80,7 @@ END
 DROP PROCEDURE IF EXISTS {ns}_guard_save
 //
 -- Is this the fence of the last save of type/id?
-CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_guard_save(IN the_type VARBINARY(64), IN the_id VARBINARY(255), IN the_fence BIGINT, OUT granted BOOLEAN)
+CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_guard_save(IN the_type VARBINARY(64), IN the_id VARBINARY(1024), IN the_fence BIGINT, OUT granted BOOLEAN)
     MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'holdfast guard {digest}'
 BEGIN
     DECLARE found BIGINT DEFAULT 0;

@@ -2,7 +2,7 @@
 -- those of lib/lock/fields_table.h; with ids of 1,024 bytes keys are longer than the 767 that COMPACT allows.
 CREATE TABLE IF NOT EXISTS {ns}_meta (
     name VARBINARY(64) NOT NULL,
-    value VARBINARY(255) NOT NULL,
+    value VARBINARY(2048) NOT NULL,
     PRIMARY KEY (name)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC COMMENT='holdfast 1';
 

@@ -159,8 +159,8 @@ BEGIN
             'The type may only hold a-z, 0-9, _, . and -, and begins with a letter.');
     ELSEIF id IS NULL OR LENGTH(id) = 0 THEN
         CALL {ns}_refuse(1264, 'The id is empty.');
-    ELSEIF LENGTH(id) > 255 THEN
-        CALL {ns}_refuse(1264, 'The id is longer than 255 bytes.');
+    ELSEIF LENGTH(id) > 1024 THEN
+        CALL {ns}_refuse(1264, 'The id is longer than 1024 bytes.');
     ELSEIF id COLLATE utf8mb4_bin REGEXP '[\\x00-\\x1f\\x7f-\\x{9f}]' THEN
         CALL {ns}_refuse(1264, 'The id holds control characters.');
     END IF;
@@ -179,11 +179,11 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_write(
     MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'holdfast {digest}'
 BEGIN
     DECLARE the_type VARBINARY(1024) DEFAULT CONVERT(LEFT(type, 256) USING binary);
-    DECLARE the_id VARBINARY(1024) DEFAULT CONVERT(LEFT(id, 256) USING binary);
+    DECLARE the_id VARBINARY(4100) DEFAULT CONVERT(LEFT(id, 1025) USING binary);
     DECLARE the_session VARBINARY(1024) DEFAULT CONVERT(LEFT(session, 256) USING binary);
     DECLARE saver_user, saver_name VARBINARY(1024) DEFAULT CONVERT(LEFT(user, 256) USING binary);
     DECLARE resource TEXT CHARACTER SET utf8mb4
-        DEFAULT CONCAT(IFNULL(LEFT(type, 64), ''), '/', IFNULL(LEFT(id, 255), ''));
+        DEFAULT CONCAT(IFNULL(LEFT(type, 64), ''), '/', IFNULL(LEFT(id, 1024), ''));
     DECLARE policy VARBINARY(32) DEFAULT '';
     DECLARE at_fence, at_rev, seen_rev, at_version, at_saved_us, at_saved_fence, at_gone BIGINT;
     DECLARE at_saved_name TEXT CHARACTER SET utf8mb4;
@@ -406,10 +406,10 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_check(
     MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'holdfast {digest}'
 BEGIN
     DECLARE the_type VARBINARY(1024) DEFAULT CONVERT(LEFT(type, 256) USING binary);
-    DECLARE the_id VARBINARY(1024) DEFAULT CONVERT(LEFT(id, 256) USING binary);
+    DECLARE the_id VARBINARY(4100) DEFAULT CONVERT(LEFT(id, 1025) USING binary);
     DECLARE the_session VARBINARY(1024) DEFAULT CONVERT(LEFT(session, 256) USING binary);
     DECLARE resource TEXT CHARACTER SET utf8mb4
-        DEFAULT CONCAT(IFNULL(LEFT(type, 64), ''), '/', IFNULL(LEFT(id, 255), ''));
+        DEFAULT CONCAT(IFNULL(LEFT(type, 64), ''), '/', IFNULL(LEFT(id, 1024), ''));
     DECLARE my_mode, their_mode VARBINARY(16);
     DECLARE their_name, their_purpose, refusal TEXT CHARACTER SET utf8mb4;
     DECLARE now_us, my_fence, my_ends_us, my_ended_us, my_expires_us, since_us, until_us,
@@ -506,7 +506,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE {ns}_expect(
     MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'holdfast {digest}'
 BEGIN
     DECLARE the_type VARBINARY(1024) DEFAULT CONVERT(LEFT(type, 256) USING binary);
-    DECLARE the_id VARBINARY(1024) DEFAULT CONVERT(LEFT(id, 256) USING binary);
+    DECLARE the_id VARBINARY(4100) DEFAULT CONVERT(LEFT(id, 1025) USING binary);
     DECLARE now_us, at_version, at_saved_us, at_gone BIGINT;
     DECLARE at_saved_name TEXT CHARACTER SET utf8mb4;
     DECLARE there BOOL DEFAULT TRUE;

@@ -126,7 +126,7 @@ DECLARE
         WHEN type COLLATE "C" !~ '^[a-z][a-z0-9_.-]*$' THEN
             'The type may only hold a-z, 0-9, _, . and -, and begins with a letter.'
         WHEN id IS NULL OR id = '' THEN 'The id is empty.'
-        WHEN octet_length(id) > 255 THEN 'The id is longer than 255 bytes.'
+        WHEN octet_length(id) > 1024 THEN 'The id is longer than 1024 bytes.'
         WHEN id ~ E'[\\x01-\\x1f\\x7f-\\x9f]' THEN 'The id holds control characters.' END;
 BEGIN
     IF flaw IS NOT NULL THEN

@@ -6,12 +6,15 @@
 #include <string.h>
 
 static char at_most_type[HF_TYPE_SIZE], too_long_type[HF_TYPE_SIZE + 1];
+static char at_most_id[HF_ID_SIZE], too_long_id[HF_ID_SIZE + 1];
 static char at_most_text[HF_TEXT_SIZE], too_long_text[HF_TEXT_SIZE + 1];
 
 static void fill_long_names(void)
 {
     memset(at_most_type, 't', HF_TYPE_MAX);
     memset(too_long_type, 't', HF_TYPE_MAX + 1);
+    memset(at_most_id, 'i', HF_ID_MAX);
+    memset(too_long_id, 'i', HF_ID_MAX + 1);
     memset(at_most_text, 'x', HF_TEXT_MAX);
     memset(too_long_text, 'x', HF_TEXT_MAX + 1);
 }
@@ -105,18 +108,19 @@ static void the_longest_names_fit(fixture *w)
     fill_long_names();
     hf_credentials alice = draw(w), bob = person(w, "bob", "Bob Smith");
     done(w, SESSION_OPEN, BY(alice), .user = at_most_text, .name = at_most_text);
-    done(w, ACQUIRE, BY(alice), ON(at_most_type, at_most_text), .purpose = at_most_text);
-    const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON(at_most_type, at_most_text));
+    done(w, ACQUIRE, BY(alice), ON(at_most_type, at_most_id), .purpose = at_most_text);
+    const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON(at_most_type, at_most_id));
     expect_text(no->locks[0].resource.type, at_most_type);
-    expect_text(no->locks[0].resource.id, at_most_text);
+    expect_text(no->locks[0].resource.id, at_most_id);
     expect_text(no->locks[0].name, at_most_text);
     expect_text(no->locks[0].purpose, at_most_text);
     expect_contains(no->message, at_most_type);
+    expect_contains(no->message, at_most_id);
     expect_contains(no->message, at_most_text);
     expect_true(no->message[strlen(no->message) - 1] == '.');
-    done(w, REQUEST, BY(bob), ON(at_most_type, at_most_text), .text = at_most_text);
+    done(w, REQUEST, BY(bob), ON(at_most_type, at_most_id), .text = at_most_text);
     expect_text(done(w, BEAT, BY(alice))->requests[0].message, at_most_text);
-    done(w, FORCE_RELEASE, ON(at_most_type, at_most_text), .actor = at_most_text,
+    done(w, FORCE_RELEASE, ON(at_most_type, at_most_id), .actor = at_most_text,
          .text = at_most_text);
     done(w, TYPE_SET, .type = at_most_type, .policy = HF_POLICY_READ_WRITE, .actor = at_most_text);
 }
@@ -182,7 +186,7 @@ static void a_bad_id_is_refused_wherever_it_is_named(fixture *w)
     fill_long_names();
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     for (size_t i = 0; i <= BAD_TEXTS; i++) {
-        const char *bad = i < BAD_TEXTS ? bad_texts[i] : "";
+        const char *bad = i == BAD_TEXTS ? "" : bad_texts[i] == too_long_text ? too_long_id : bad_texts[i];
         refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", bad));
         refused(w, HF_INVALID, RENEW, BY(alice), ON("policy", bad));
         refused(w, HF_INVALID, DOWNGRADE, BY(alice), ON("policy", bad));

@@ -23,7 +23,7 @@ MAY_FAIL = {
                  "idle_in_transaction_session_timeout": ENDS, "idle_session_timeout": ENDS, "transaction_timeout": TIGHT,
                  "statement_timeout": TIGHT, "row_security": "off refuses what a policy would judge"},
     "mariadb": {"tx_read_only": READ_ONLY, "transaction_read_only": READ_ONLY, "completion_type": ENDS, "max_join_size": TIGHT,
-                "max_session_mem_used": TIGHT, "insert_id": "it is the id of the next row, and may be taken"},
+                "max_session_mem_used": TIGHT, "sort_buffer_size": TIGHT, "insert_id": "it is the id of the next row, and may be taken"},
     "mysql": {"transaction_read_only": READ_ONLY, "completion_type": ENDS, "max_join_size": TIGHT,
               "insert_id": "it is the id of the next row, and may be taken",
               "binlog_format": "with STATEMENT, a right of its own, the log takes no temporary table in a procedure",
