@@ -400,6 +400,13 @@ void hf_sweep_lock(hf_rows *rows, hf_lock_row *lock, int64_t now_us)
     hf_expire_lock(&step, lock, NULL);
 }
 
+hf_type hf_type_of_op(const hf_op *op)
+{
+    hf_type type = {.policy = op->policy, .ttl_us = op->ttl_us, .ttl_max_us = op->ttl_max_us};
+    hf_slice_copy(type.type, sizeof type.type, hf_slice_of(op->type));
+    return type;
+}
+
 void hf_apply_type_set(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_type *present,
                        bool live_locks)
 {

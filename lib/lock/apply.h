@@ -33,5 +33,7 @@ void hf_sweep_lock(hf_rows *rows, hf_lock_row *lock, int64_t now_us);
  * nothing). */
 void hf_apply_type_set(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_type *present,
                        bool live_locks);
+/* What it sets. */
+hf_type hf_type_of_op(const hf_op *op);
 
 #endif

@@ -272,6 +272,23 @@ void hf_unpack(const hf_row_fields *of, unsigned mask, const char *packed, void 
     }
 }
 
+bool hf_pack_fits(const hf_row_fields *of, unsigned mask, const void *row, const char *packed)
+{
+    for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++) {
+        uint16_t size = field->size;
+        if (is_reference(field) || hf_row_field_is_out(field, mask))
+            continue;
+        if (field->kind == HF_ROW_TEXT) {
+            memcpy(&size, packed, sizeof size);
+            packed += sizeof size;
+            if (size != hf_row_field_text(field, row).size)
+                return false;
+        }
+        packed += size;
+    }
+    return true;
+}
+
 /* ---- what is shown ---- */
 
 void hf_show(const hf_row_fields *of, const void *row, void *out)

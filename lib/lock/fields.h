@@ -93,11 +93,12 @@ void hf_row_field_set_number(const hf_row_field *field, void *row, int64_t numbe
 bool hf_row_field_is_text(const hf_row_field *field);
 
 /* A row in one piece of memory: members as they are, texts behind their sizes; references are left
- * out. Unpacked texts are borrowed from the piece; a row whose texts are may be packed there anew.
- */
+ * out. Unpacked texts are borrowed from the piece. */
 size_t hf_packed_size(const hf_row_fields *of, unsigned mask, const void *row);
 void hf_pack(const hf_row_fields *of, unsigned mask, const void *row, char *out);
 void hf_unpack(const hf_row_fields *of, unsigned mask, const char *packed, void *row);
+/* Whether the row can be packed anew where it is: each of its texts is as long as before. */
+bool hf_pack_fits(const hf_row_fields *of, unsigned mask, const void *row, const char *packed);
 
 /* Copies what the public struct has of the row; what is ADDED is left to the caller. */
 void hf_show(const hf_row_fields *of, const void *row, void *out);

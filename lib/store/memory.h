@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory store's own rows, packed: text stands behind the fixed part, types are kept once.
- * Private to memory*.c. */
+/* The memory store's own rows. Each is a struct of links with the row's fields packed behind it
+ * (hf_pack); what is asked of many rows at once also stands in the struct. Private to memory*.c. */
 #ifndef HF_STORE_MEMORY_H
 #define HF_STORE_MEMORY_H
 
 #include "lock/apply.h"
+#include "lock/fields.h"
 #include "lock/token.h"
 #include "store/store.h"
 
@@ -13,49 +14,40 @@ typedef struct mem_session mem_session;
 typedef struct mem_lock mem_lock;
 typedef struct mem_request mem_request;
 typedef struct mem_lost mem_lost;
+typedef struct mem_past mem_past;
 typedef struct mem_type mem_type;
 typedef struct mem_token mem_token;
 
-struct mem_type {
-    mem_type *next;
-    size_t size;  /* of the name */
-    hf_type type; /* policy none: only its name is kept here */
+/* Which fields each has packed. */
+enum {
+    MEM_SESSION = HF_MOVES | HF_REST,
+    MEM_ANCHOR = HF_MOVES,
+    MEM_SAVED = HF_VERSIONED,
+    MEM_LOCK = HF_REST,
+    MEM_REQUEST = HF_REST,
+    MEM_LOST = HF_NAMED | HF_REST,
+    MEM_PAST = HF_NAMED | HF_REST, /* of the key the request id; the resource is the anchor's */
 };
 
-/* The last save of a resource. */
-typedef struct mem_saved {
-    int64_t version, fence, at_us;
-    char session[HF_SESSION_ID_SIZE];
-    bool gone;
-    unsigned char user_size, name_size;
-    unsigned short request_size;
-    char text[]; /* user, name, request */
-} mem_saved;
+/* The name of a type, kept once; and its row, if it is registered. */
+struct mem_type {
+    mem_type *next;
+    char *packed; /* HF_REST; NULL: it is not registered */
+    size_t size;
+    char name[HF_TYPE_SIZE];
+};
 
-/* One that a later save has covered. */
-typedef struct mem_past {
-    struct mem_past *next;
-    mem_anchor *anchor;
-    int64_t version, fence, at_us, covered_us;
-    bool gone;
-    unsigned short size;
-    char request[];
-} mem_past;
-
+/* Its name stands behind what is packed. It moves when that grows. */
 struct mem_anchor {
     mem_anchor *chain;
     uint64_t hash;
     const mem_type *type;
     mem_lock *locks;
     mem_request *requests;
-    int64_t fence, rev, ended_fence, ended_us;
-    mem_saved *saved; /* NULL: never saved */
     mem_past *past;
-    char *ended_request; /* or NULL */
-    char ended_session[HF_SESSION_ID_SIZE];
-    unsigned short ended_request_size;
-    unsigned char id_size;
-    char id[];
+    char *saved; /* the version, packed; NULL: never saved */
+    unsigned short id_size;
+    char packed[]; /* the id first */
 };
 
 struct mem_lock {
@@ -63,9 +55,8 @@ struct mem_lock {
     mem_lock *session_next, **session_prev; /* of the session */
     mem_anchor *anchor;
     mem_session *session;
-    int64_t fence, since_us, ends_us;
-    unsigned char mode, purpose_size, request_size;
-    char text[]; /* purpose, request */
+    int64_t ends_us;
+    char packed[];
 };
 
 struct mem_session {
@@ -73,29 +64,30 @@ struct mem_session {
     mem_session *request_chain; /* in the hash by request id */
     mem_lock *locks;
     mem_lost *lost;
-    int64_t idle_us, opened_us, expires_us, ended_us, rev;
+    int64_t expires_us, ended_us;
     size_t locks_count, bounded_count; /* of its locks; of those with a bound of their own */
     char *ends;                        /* or NULL (lib/lock/ends.h) */
     size_t ends_size;
     char id[HF_SESSION_ID_SIZE];
-    unsigned char key_sha256[32];
-    unsigned char user_size, name_size, caller_size, request_size;
-    char text[]; /* user, name, caller, request */
+    char packed[];
 };
 
 struct mem_request {
     mem_request *next;
     mem_session *session;
-    int64_t at_us;
-    unsigned char size;
-    char message[];
+    char packed[];
 };
 
 struct mem_lost {
     mem_lost *next;
-    int64_t fence, at_us;
-    unsigned char type_size, id_size, why_size, by_size, reason_size;
-    char text[]; /* type, id, why, by, reason */
+    char packed[];
+};
+
+/* A save that a later one has covered. */
+struct mem_past {
+    mem_past *next;
+    mem_anchor *anchor;
+    char packed[];
 };
 
 /* The last events, in a ring of bytes. */
@@ -144,11 +136,21 @@ hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from);
 bool mem_lock_lives(const mem_lock *lock, int64_t now_us);
 size_t mem_session_slot(const mem_store *store, const char *id);
 size_t mem_opened_slot(const mem_store *store, hf_slice request);
-hf_slice mem_session_request(const mem_session *session);
+/* Rows as they stand there: their texts are borrowed. */
+hf_resource_row mem_anchor_row(const mem_anchor *anchor);
+hf_session_row mem_session_row(const mem_session *session);
+hf_lock_row mem_lock_row(const mem_lock *lock);
+hf_save_row mem_past_row(const mem_past *past);
+
+static inline const char *mem_anchor_packed(const mem_anchor *anchor)
+{
+    return anchor->packed + anchor->id_size;
+}
 
 /* memory_save.c: saving what changed; false: memory is out and nothing was saved. Removing rows
  * frees them. */
 bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us);
+bool mem_type_save(mem_type *type, const hf_type_row *row);
 void mem_session_remove(mem_store *store, mem_session *session);
 void mem_anchor_remove(mem_store *store, mem_anchor *anchor);
 /* ... and no fence up to its own is given again. */
@@ -160,7 +162,7 @@ void mem_tables_done(mem_store *store);
 /* memory_events.c */
 bool mem_events_init(mem_events *events);
 void mem_events_done(mem_events *events);
-void mem_events_add(mem_events *events, const hf_event_row *row, int64_t at_us);
+void mem_events_add(mem_events *events, hf_event_row *row, int64_t at_us);
 /* Reads one that is kept; false: it was removed. */
 bool mem_events_read(const mem_events *events, int64_t seq, hf_event *out);
 /* Removes one: its bytes are free when their turn comes. */

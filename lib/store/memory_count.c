@@ -13,7 +13,7 @@ typedef struct tally {
 
 static int memory_count_by_name(const void *a, const void *b)
 {
-    return strcmp(((const tally *)a)->type->type.type, ((const tally *)b)->type->type.type);
+    return strcmp(((const tally *)a)->type->name, ((const tally *)b)->type->name);
 }
 
 static int memory_count_by_place(const void *a, const void *b)
@@ -29,8 +29,7 @@ static bool memory_count_session_lives(const mem_session *s, int64_t now_us)
 
 static bool memory_count_opened_by(const mem_session *s, hf_slice token)
 {
-    return s->caller_size == token.size &&
-           memcmp(s->text + s->user_size + s->name_size, token.at, token.size) == 0;
+    return hf_slice_equal(mem_session_row(s).caller, token);
 }
 
 /* Those that the token opened, or all of them. */
@@ -85,7 +84,7 @@ static bool memory_count_answer_counts(hf_op *op, hf_arena *arena, tally *all, s
         if (all[i].locks == 0)
             continue;
         hf_count *out = &counts[op->answer.counts_count++];
-        memcpy(out->type, all[i].type->type.type, sizeof out->type);
+        memcpy(out->type, all[i].type->name, sizeof out->type);
         out->locks = all[i].locks;
     }
     return true;

@@ -5,15 +5,8 @@
 
 #include <string.h>
 
-#define REMOVED 255 /* a kind that is none */
-
-_Static_assert(HF_EVENT_KINDS < REMOVED, "a kind fits in a byte");
-
-typedef struct packed {
-    int64_t at_us, fence;
-    unsigned char kind, type_size, id_size, session_size, user_size, actor_size, reason_size;
-    char text[];
-} packed;
+/* Each begins with a byte: whether it was removed. */
+enum { KEPT, REMOVED };
 
 bool mem_events_init(mem_events *events)
 {
@@ -51,63 +44,31 @@ static void memory_events_make_room(mem_events *events, size_t size)
         events->first++;
 }
 
-static char *memory_events_put(char *at, hf_slice text, unsigned char *size)
+void mem_events_add(mem_events *events, hf_event_row *row, int64_t at_us)
 {
-    *size = (unsigned char)text.size;
-    if (text.size > 0)
-        memcpy(at, text.at, text.size);
-    return at + text.size;
-}
-
-void mem_events_add(mem_events *events, const hf_event_row *row, int64_t at_us)
-{
-    size_t size = sizeof(packed) + row->type.size + row->id.size + row->session.size +
-                  row->user.size + row->actor.size + row->reason.size;
-    size = (size + 7) & ~(size_t)7;
+    row->at_us = at_us;
+    size_t size = 1 + hf_packed_size(&hf_event_fields, HF_EVERY, row);
     memory_events_make_room(events, size);
-    packed *event = (packed *)(void *)(events->bytes + events->head);
-    event->at_us = at_us;
-    event->fence = row->fence;
-    event->kind = (unsigned char)row->kind;
-    char *at = memory_events_put(event->text, row->type, &event->type_size);
-    at = memory_events_put(at, row->id, &event->id_size);
-    at = memory_events_put(at, row->session, &event->session_size);
-    at = memory_events_put(at, row->user, &event->user_size);
-    at = memory_events_put(at, row->actor, &event->actor_size);
-    memory_events_put(at, row->reason, &event->reason_size);
+    char *event = events->bytes + events->head;
+    event[0] = KEPT;
+    hf_pack(&hf_event_fields, HF_EVERY, row, event + 1);
     events->at[events->next % MEM_EVENTS] = (uint32_t)events->head;
     events->next++;
     events->head += size;
 }
 
-static const char *memory_events_get(const char *at, size_t size, char *out, size_t out_size)
-{
-    hf_slice_copy(out, out_size, (hf_slice){at, size});
-    return at + size;
-}
-
 bool mem_events_read(const mem_events *events, int64_t seq, hf_event *out)
 {
-    const packed *event =
-        (const packed *)(const void *)(events->bytes + memory_events_begin_of(events, seq));
-    if (event->kind == REMOVED)
+    const char *event = events->bytes + memory_events_begin_of(events, seq);
+    hf_event_row row = {0};
+    if (event[0] == REMOVED)
         return false;
-    out->seq = seq;
-    out->at_us = event->at_us;
-    out->fence = event->fence;
-    out->kind = (hf_event_kind)event->kind;
-    const char *at = memory_events_get(event->text, event->type_size, out->resource.type,
-                                       sizeof out->resource.type);
-    at = memory_events_get(at, event->id_size, out->resource.id, sizeof out->resource.id);
-    at = memory_events_get(at, event->session_size, out->session, sizeof out->session);
-    at = memory_events_get(at, event->user_size, out->user, sizeof out->user);
-    at = memory_events_get(at, event->actor_size, out->actor, sizeof out->actor);
-    memory_events_get(at, event->reason_size, out->reason, sizeof out->reason);
+    hf_unpack(&hf_event_fields, HF_EVERY, event + 1, &row);
+    hf_fill_event(&row, seq, out);
     return true;
 }
 
 void mem_events_remove(mem_events *events, int64_t seq)
 {
-    packed *event = (packed *)(void *)(events->bytes + memory_events_begin_of(events, seq));
-    event->kind = REMOVED;
+    events->bytes[memory_events_begin_of(events, seq)] = REMOVED;
 }

@@ -79,13 +79,13 @@ static void memory_query_picks_sort(picks *p)
 
 static hf_slice memory_query_id_of(const mem_anchor *anchor)
 {
-    return (hf_slice){anchor->id, anchor->id_size};
+    return (hf_slice){anchor->packed, anchor->id_size};
 }
 
 static int memory_query_by_name(const void *a, const void *b)
 {
     const mem_anchor *x = a, *y = b;
-    int order = strcmp(x->type->type.type, y->type->type.type);
+    int order = strcmp(x->type->name, y->type->name);
     return order != 0 ? order : hf_slice_compare(memory_query_id_of(x), memory_query_id_of(y));
 }
 
@@ -130,19 +130,18 @@ static int memory_query_session_by_end(const void *a, const void *b)
 static int memory_query_past_by_age(const void *a, const void *b)
 {
     const mem_past *x = a, *y = b;
-    int order = memory_query_by_number(x->covered_us, y->covered_us);
+    const hf_save_row x_row = mem_past_row(x), y_row = mem_past_row(y);
+    int order = memory_query_by_number(x_row.covered_us, y_row.covered_us);
     if (order == 0)
         order = memory_query_by_name(x->anchor, y->anchor);
-    return order != 0
-               ? order
-               : hf_slice_compare((hf_slice){x->request, x->size}, (hf_slice){y->request, y->size});
+    return order != 0 ? order : hf_slice_compare(x_row.request, y_row.request);
 }
 
 /* After the cursor, in canonical order. */
 static bool memory_query_after(const hf_cursor *cursor, const mem_anchor *anchor,
                                const char *session)
 {
-    int order = strcmp(anchor->type->type.type, cursor->resource.type);
+    int order = strcmp(anchor->type->name, cursor->resource.type);
     if (order == 0)
         order = hf_slice_compare(memory_query_id_of(anchor), hf_slice_of(cursor->resource.id));
     return order > 0 || (order == 0 && strcmp(session, cursor->session) > 0);
@@ -154,30 +153,21 @@ static bool memory_query_matches(const hf_op *op, const mem_lock *lock, int64_t 
 {
     const mem_session *session = lock->session;
     return mem_lock_lives(lock, now_us) &&
-           (op->type == NULL || strcmp(op->type, lock->anchor->type->type.type) == 0) &&
+           (op->type == NULL || strcmp(op->type, lock->anchor->type->name) == 0) &&
            (op->user == NULL ||
-            hf_slice_equal(hf_slice_of(op->user), (hf_slice){session->text, session->user_size})) &&
+            hf_slice_equal(hf_slice_of(op->user), mem_session_row(session).user)) &&
            (op->target == NULL || strcmp(op->target, session->id) == 0) &&
            memory_query_after(&op->after, lock->anchor, session->id);
 }
 
 static void memory_query_fill_lock(const mem_lock *from, hf_lock *out)
 {
-    const mem_session *session = from->session;
-    memcpy(&out->resource.type, from->anchor->type->type.type, sizeof out->resource.type);
-    hf_slice_copy(out->resource.id, sizeof out->resource.id, memory_query_id_of(from->anchor));
-    out->mode = (hf_mode)from->mode;
-    out->fence = from->fence;
-    out->since_us = from->since_us;
-    out->ends_us = from->ends_us;
-    out->expires_us = from->ends_us != 0 && from->ends_us < session->expires_us
-                          ? from->ends_us
-                          : session->expires_us;
-    hf_slice_copy(out->purpose, sizeof out->purpose, (hf_slice){from->text, from->purpose_size});
-    memcpy(out->session, session->id, sizeof out->session);
-    hf_slice_copy(out->user, sizeof out->user, (hf_slice){session->text, session->user_size});
-    hf_slice_copy(out->name, sizeof out->name,
-                  (hf_slice){session->text + session->user_size, session->name_size});
+    hf_resource_row resource = mem_anchor_row(from->anchor);
+    hf_session_row session = mem_session_row(from->session);
+    hf_lock_row lock = mem_lock_row(from);
+    lock.resource = &resource;
+    lock.session = &session;
+    hf_fill_lock(&lock, out);
 }
 
 static size_t memory_query_limit_of(const hf_op *op)
@@ -215,16 +205,8 @@ static bool memory_query_do_list(mem_store *store, hf_op *op, hf_arena *arena, i
 
 static void memory_query_fill_session(const mem_session *from, hf_session_info *out)
 {
-    memcpy(out->id, from->id, sizeof out->id);
-    hf_slice_copy(out->user, sizeof out->user, (hf_slice){from->text, from->user_size});
-    hf_slice_copy(out->name, sizeof out->name,
-                  (hf_slice){from->text + from->user_size, from->name_size});
-    out->idle_us = from->idle_us;
-    out->opened_us = from->opened_us;
-    out->expires_us = from->expires_us;
-    out->ended_us = from->ended_us;
-    hf_slice_copy(out->token, sizeof out->token,
-                  (hf_slice){from->text + from->user_size + from->name_size, from->caller_size});
+    hf_session_row row = mem_session_row(from);
+    hf_fill_session(&row, out);
 }
 
 static bool memory_query_do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
@@ -238,7 +220,7 @@ static bool memory_query_do_sessions(mem_store *store, hf_op *op, hf_arena *aren
             if (s->ended_us == 0 && s->expires_us > now_us &&
                 strcmp(s->id, op->after.session) > 0 &&
                 (op->user == NULL ||
-                 hf_slice_equal(hf_slice_of(op->user), (hf_slice){s->text, s->user_size})))
+                 hf_slice_equal(hf_slice_of(op->user), mem_session_row(s).user)))
                 memory_query_pick(&p, s);
     memory_query_picks_sort(&p);
     op->answer.more = p.count > limit;
@@ -282,17 +264,27 @@ static int memory_query_type_by_name(const void *a, const void *b)
     return strcmp(((const hf_type *)a)->type, ((const hf_type *)b)->type);
 }
 
+/* The row of a type; not registered: its policy is none. */
+static hf_type memory_query_type(const mem_type *from)
+{
+    hf_type_row row = {0};
+    memcpy(row.type.type, from->name, sizeof row.type.type);
+    if (from->packed != NULL)
+        hf_unpack(&hf_type_fields, HF_REST, from->packed, &row);
+    return row.type;
+}
+
 static bool memory_query_do_types(mem_store *store, hf_op *op, hf_arena *arena)
 {
     size_t count = 0;
     for (mem_type *row = store->types; row != NULL; row = row->next)
-        count += row->type.policy != HF_POLICY_NONE;
+        count += row->packed != NULL;
     hf_type *types = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *types), *at = types;
     if (types == NULL)
         return count == 0;
     for (mem_type *row = store->types; row != NULL; row = row->next)
-        if (row->type.policy != HF_POLICY_NONE)
-            *at++ = row->type;
+        if (row->packed != NULL)
+            *at++ = memory_query_type(row);
     qsort(types, count, sizeof *types, memory_query_type_by_name);
     op->answer.types = types;
     op->answer.types_count = count;
@@ -315,15 +307,15 @@ static bool memory_query_do_type_set(mem_store *store, hf_op *op, hf_arena *aren
     mem_type *row = mem_type_keep(store, hf_slice_of(op->type));
     if (row == NULL)
         return false;
-    hf_apply_type_set(&store->rows, op, arena, &row->type,
+    hf_type present = memory_query_type(row);
+    hf_apply_type_set(&store->rows, op, arena, &present,
                       memory_query_locks_live(store, row, now_us));
     if (store->rows.failed)
         return false;
     if (op->answer.status != HF_OK)
         return true;
-    row->type.policy = op->policy;
-    row->type.ttl_us = op->ttl_us;
-    row->type.ttl_max_us = op->ttl_max_us;
+    if (!mem_type_save(row, &(hf_type_row){.type = hf_type_of_op(op)}))
+        return false;
     mem_events_add(&store->events, &store->rows.events[0], now_us);
     return true;
 }
@@ -431,7 +423,7 @@ static hf_status memory_query_drop_past(void *context, int64_t before_us, size_t
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
             for (mem_past *past = anchor->past; past != NULL; past = past->next)
-                if (past->covered_us <= before_us)
+                if (mem_past_row(past).covered_us <= before_us)
                     memory_query_pick(&p, past);
     for (size_t i = 0; i < p.count; i++)
         mem_past_remove(store, (mem_past *)p.items[i]);
@@ -442,18 +434,19 @@ static hf_status memory_query_drop_past(void *context, int64_t before_us, size_t
 /* What was saved stays, but for what was deleted long ago. */
 static bool memory_query_is_kept(const mem_anchor *anchor, int64_t before_us)
 {
-    const mem_saved *saved = anchor->saved;
-    return anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us ||
-           anchor->ended_us > before_us ||
-           (saved != NULL &&
-            (!saved->gone || saved->at_us > before_us + HF_KEEP_US - HF_KEEP_GONE_US));
+    const hf_resource_row row = mem_anchor_row(anchor);
+    return anchor->locks != NULL || anchor->requests != NULL || row.fence > before_us ||
+           row.ended_us > before_us ||
+           (row.version != 0 &&
+            (!row.gone || row.saved_us > before_us + HF_KEEP_US - HF_KEEP_GONE_US));
 }
 
 /* Where free resources leave no row, one that is held or asked for, was never saved and has no
  * trace goes with its last lock or request: a sweep need not look at it. */
 static bool memory_query_may_be_left(const mem_store *store, const mem_anchor *anchor)
 {
-    return !store->rows.drops_free || anchor->saved != NULL || anchor->ended_request != NULL ||
+    return !store->rows.drops_free || anchor->saved != NULL ||
+           mem_anchor_row(anchor).ended_request.size > 0 ||
            (anchor->locks == NULL && anchor->requests == NULL);
 }
 
@@ -477,7 +470,7 @@ static hf_status memory_query_drop_anchors(void *context, int64_t before_us, siz
     memset(&store->swept_to, 0, sizeof store->swept_to);
     if (!*end) {
         const mem_anchor *last = p.items[p.count - 1];
-        memcpy(store->swept_to.resource.type, last->type->type.type,
+        memcpy(store->swept_to.resource.type, last->type->name,
                sizeof store->swept_to.resource.type);
         hf_slice_copy(store->swept_to.resource.id, sizeof store->swept_to.resource.id,
                       memory_query_id_of(last));

@@ -20,13 +20,6 @@ size_t mem_opened_slot(const mem_store *store, hf_slice request)
     return hf_resource_hash(store->rows.seed, HF_NOTHING, request) & (store->sessions_size - 1);
 }
 
-hf_slice mem_session_request(const mem_session *session)
-{
-    return (hf_slice){session->text + session->user_size + session->name_size +
-                          session->caller_size,
-                      session->request_size};
-}
-
 mem_session *mem_session_find(mem_store *store, const char *id)
 {
     mem_session *session = store->sessions[mem_session_slot(store, id)];
@@ -40,8 +33,8 @@ mem_anchor *mem_anchor_find(mem_store *store, hf_slice type, hf_slice id, uint64
     mem_anchor *anchor = store->anchors[hash & (store->anchors_size - 1)];
     for (; anchor != NULL; anchor = anchor->chain)
         if (anchor->hash == hash && anchor->id_size == id.size &&
-            memcmp(anchor->id, id.at, id.size) == 0 &&
-            hf_slice_equal((hf_slice){anchor->type->type.type, anchor->type->size}, type))
+            memcmp(anchor->packed, id.at, id.size) == 0 &&
+            hf_slice_equal((hf_slice){anchor->type->name, anchor->type->size}, type))
             return anchor;
     return NULL;
 }
@@ -49,7 +42,7 @@ mem_anchor *mem_anchor_find(mem_store *store, hf_slice type, hf_slice id, uint64
 mem_type *mem_type_find(mem_store *store, hf_slice type)
 {
     mem_type *row = store->types;
-    while (row != NULL && !hf_slice_equal((hf_slice){row->type.type, row->size}, type))
+    while (row != NULL && !hf_slice_equal((hf_slice){row->name, row->size}, type))
         row = row->next;
     return row;
 }
@@ -59,7 +52,7 @@ mem_type *mem_type_keep(mem_store *store, hf_slice type)
     mem_type *row = mem_type_find(store, type);
     if (row != NULL || (row = hf_alloc(sizeof *row)) == NULL)
         return row;
-    hf_slice_copy(row->type.type, sizeof row->type.type, type);
+    hf_slice_copy(row->name, sizeof row->name, type);
     row->size = type.size;
     row->next = store->types;
     store->types = row;
@@ -71,28 +64,45 @@ bool mem_lock_lives(const mem_lock *lock, int64_t now_us)
     return hf_rules_live(lock->session->ended_us, lock->session->expires_us, lock->ends_us, now_us);
 }
 
-/* ---- loading ---- */
+/* ---- rows as they stand there ---- */
 
-static hf_slice memory_rows_next_text(const char **at, size_t size)
+hf_resource_row mem_anchor_row(const mem_anchor *anchor)
 {
-    hf_slice out = {*at, size};
-    *at += size;
-    return out;
+    hf_resource_row row = {.type = {anchor->type->name, anchor->type->size},
+                           .id = {anchor->packed, anchor->id_size}};
+    hf_unpack(&hf_resource_fields, MEM_ANCHOR, mem_anchor_packed(anchor), &row);
+    if (anchor->saved != NULL)
+        hf_unpack(&hf_resource_fields, MEM_SAVED, anchor->saved, &row);
+    return row;
 }
+
+hf_session_row mem_session_row(const mem_session *session)
+{
+    hf_session_row row = {0};
+    memcpy(row.id, session->id, sizeof row.id);
+    hf_unpack(&hf_session_fields, MEM_SESSION, session->packed, &row);
+    return row;
+}
+
+hf_lock_row mem_lock_row(const mem_lock *lock)
+{
+    hf_lock_row row = {0};
+    hf_unpack(&hf_lock_fields, MEM_LOCK, lock->packed, &row);
+    return row;
+}
+
+hf_save_row mem_past_row(const mem_past *past)
+{
+    hf_save_row row = {0};
+    hf_unpack(&hf_save_fields, MEM_PAST, past->packed, &row);
+    return row;
+}
+
+/* ---- loading ---- */
 
 static void memory_rows_fill_session(hf_session_row *row, mem_session *from)
 {
-    const char *at = from->text;
-    memcpy(row->key_sha256, from->key_sha256, sizeof row->key_sha256);
-    row->user = memory_rows_next_text(&at, from->user_size);
-    row->name = memory_rows_next_text(&at, from->name_size);
-    row->caller = memory_rows_next_text(&at, from->caller_size);
-    row->request = memory_rows_next_text(&at, from->request_size);
-    row->idle_us = from->idle_us;
-    row->opened_us = from->opened_us;
-    row->expires_us = from->expires_us;
-    row->ended_us = from->ended_us;
-    row->rev = from->rev;
+    hf_unpack(&hf_session_fields, MEM_SESSION, from->packed, row);
     row->ends.text = (hf_slice){from->ends, from->ends_size};
     row->stored = row->present = true;
     row->origin = from;
@@ -115,18 +125,12 @@ hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from)
     hf_resource_row *resource =
         session == NULL
             ? NULL
-            : hf_rows_resource(rows,
-                               (hf_slice){from->anchor->type->type.type, from->anchor->type->size},
-                               (hf_slice){from->anchor->id, from->anchor->id_size}, false);
+            : hf_rows_resource(rows, (hf_slice){from->anchor->type->name, from->anchor->type->size},
+                               (hf_slice){from->anchor->packed, from->anchor->id_size}, false);
     hf_lock_row *row = resource == NULL ? NULL : hf_rows_lock(rows, resource, session);
     if (row == NULL || row->origin != NULL)
         return row;
-    row->mode = (hf_mode)from->mode;
-    row->fence = from->fence;
-    row->since_us = from->since_us;
-    row->ends_us = from->ends_us;
-    row->purpose = (hf_slice){from->text, from->purpose_size};
-    row->request = (hf_slice){from->text + from->purpose_size, from->request_size};
+    hf_unpack(&hf_lock_fields, MEM_LOCK, from->packed, row);
     row->stored = row->present = true;
     row->origin = from;
     return row;
@@ -140,35 +144,19 @@ static bool memory_rows_load_requests(mem_store *store, hf_rows *rows, hf_resour
         hf_request_row *request = session == NULL ? NULL : hf_rows_request(rows, row, session);
         if (request == NULL)
             return false;
-        request->message = (hf_slice){from->message, from->size};
-        request->at_us = from->at_us;
+        hf_unpack(&hf_request_fields, MEM_REQUEST, from->packed, request);
         request->stored = request->present = true;
         request->origin = from;
     }
     return true;
 }
 
-static void memory_rows_load_saved(hf_resource_row *row, const mem_anchor *anchor)
+static void memory_rows_load_past(hf_resource_row *row, const mem_anchor *anchor)
 {
-    const mem_saved *saved = anchor->saved;
-    if (saved != NULL) {
-        const char *at = saved->text;
-        row->version = saved->version;
-        row->saved_fence = saved->fence;
-        row->saved_us = saved->at_us;
-        row->gone = saved->gone;
-        memcpy(row->saved_session, saved->session, sizeof row->saved_session);
-        row->saved_user = memory_rows_next_text(&at, saved->user_size);
-        row->saved_name = memory_rows_next_text(&at, saved->name_size);
-        row->saved_request = memory_rows_next_text(&at, saved->request_size);
-    }
     for (hf_save_row *past = row->past; past != NULL; past = past->next)
         for (mem_past *from = anchor->past; from != NULL && !past->stored; from = from->next)
-            if (hf_slice_equal(past->request, (hf_slice){from->request, from->size})) {
-                past->version = from->version;
-                past->fence = from->fence;
-                past->saved_us = from->at_us;
-                past->gone = from->gone;
+            if (hf_slice_equal(past->request, mem_past_row(from).request)) {
+                hf_unpack(&hf_save_fields, MEM_PAST, from->packed, past);
                 past->stored = past->present = true;
                 past->origin = from;
             }
@@ -182,13 +170,10 @@ static bool memory_rows_load_resource(mem_store *store, hf_rows *rows, hf_resour
     if (anchor == NULL)
         return true;
     row->stored = row->present = true;
-    row->fence = anchor->fence;
-    row->rev = anchor->rev;
-    row->ended_fence = anchor->ended_fence;
-    row->ended_us = anchor->ended_us;
-    row->ended_request = (hf_slice){anchor->ended_request, anchor->ended_request_size};
-    memcpy(row->ended_session, anchor->ended_session, sizeof row->ended_session);
-    memory_rows_load_saved(row, anchor);
+    hf_unpack(&hf_resource_fields, MEM_ANCHOR, mem_anchor_packed(anchor), row);
+    if (anchor->saved != NULL)
+        hf_unpack(&hf_resource_fields, MEM_SAVED, anchor->saved, row);
+    memory_rows_load_past(row, anchor);
     for (mem_lock *lock = row->wanted ? anchor->locks : NULL; lock != NULL; lock = lock->next)
         if (mem_load_lock(store, rows, lock) == NULL)
             return false;
@@ -197,17 +182,12 @@ static bool memory_rows_load_resource(mem_store *store, hf_rows *rows, hf_resour
 
 static bool memory_rows_load_lost(hf_rows *rows, hf_session_row *row, mem_lost *from)
 {
-    const char *at = from->text;
-    hf_slice type = memory_rows_next_text(&at, from->type_size),
-             id = memory_rows_next_text(&at, from->id_size);
-    hf_lost_row *lost = hf_rows_lost_new(rows, row, type, id);
+    hf_lost_row there = {0};
+    hf_unpack(&hf_lost_fields, MEM_LOST, from->packed, &there);
+    hf_lost_row *lost = hf_rows_lost_new(rows, row, there.type, there.id);
     if (lost == NULL)
         return false;
-    lost->why = memory_rows_next_text(&at, from->why_size);
-    lost->by = memory_rows_next_text(&at, from->by_size);
-    lost->reason = memory_rows_next_text(&at, from->reason_size);
-    lost->fence = from->fence;
-    lost->at_us = from->at_us;
+    hf_unpack(&hf_lost_fields, MEM_LOST, from->packed, lost);
     lost->stored = lost->present = true;
     lost->origin = from;
     return hf_rows_want_taker(rows, lost);
@@ -230,13 +210,13 @@ static bool memory_rows_load_losses(hf_rows *rows)
         if (session == NULL || session->lost == NULL || loss->session->wants_lost)
             continue;
         for (mem_lost *from = session->lost; from != NULL; from = from->next) {
-            hf_slice type = {from->text, from->type_size},
-                     id = {from->text + from->type_size, from->id_size};
+            hf_lost_row there = {0};
             bool known = false;
+            hf_unpack(&hf_lost_fields, MEM_LOST, from->packed, &there);
             for (hf_lost_row *row = loss->session->lost; row != NULL; row = row->next)
                 known |= row->origin == from;
-            if (!known && hf_slice_equal(id, loss->resource->id) &&
-                hf_slice_equal(type, loss->resource->type) &&
+            if (!known && hf_slice_equal(there.id, loss->resource->id) &&
+                hf_slice_equal(there.type, loss->resource->type) &&
                 !memory_rows_load_lost(rows, loss->session, from))
                 return false;
         }
@@ -291,7 +271,7 @@ static bool memory_rows_load_opens(mem_store *store, hf_rows *rows)
 {
     for (hf_open_row *open = rows->opens; open != NULL; open = open->next) {
         mem_session *session = store->opened[mem_opened_slot(store, open->request)];
-        while (session != NULL && !hf_slice_equal(mem_session_request(session), open->request))
+        while (session != NULL && !hf_slice_equal(mem_session_row(session).request, open->request))
             session = session->request_chain;
         if (session != NULL && (open->session = mem_load_session(store, rows, session)) == NULL)
             return false;
@@ -317,8 +297,8 @@ bool mem_load(mem_store *store, hf_rows *rows, int64_t now_us)
     rows->fence_floor = store->fence_floor;
     for (hf_type_row *row = rows->types; row != NULL; row = row->next) {
         const mem_type *type = mem_type_find(store, hf_slice_of(row->type.type));
-        if (type != NULL)
-            row->type = type->type;
+        if (type != NULL && type->packed != NULL)
+            hf_unpack(&hf_type_fields, HF_REST, type->packed, row);
     }
     if (!memory_rows_load_opens(store, rows))
         return false;

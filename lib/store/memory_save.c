@@ -4,170 +4,90 @@
 #include "base/seams.h"
 #include "store/memory.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 /* ---- making ---- */
 
-static char *memory_save_put(char *at, hf_slice text)
+/* How a record is laid out: its links, then a row's fields. */
+typedef struct record {
+    size_t head;
+    const hf_row_fields *of;
+    unsigned mask;
+} record;
+
+#define RECORD(type, fields, mask) (&(const record){offsetof(type, packed), &(fields), (mask)})
+#define SESSION                    RECORD(mem_session, hf_session_fields, MEM_SESSION)
+#define LOCK                       RECORD(mem_lock, hf_lock_fields, MEM_LOCK)
+#define REQUEST                    RECORD(mem_request, hf_request_fields, MEM_REQUEST)
+#define LOST                       RECORD(mem_lost, hf_lost_fields, MEM_LOST)
+#define PAST                       RECORD(mem_past, hf_save_fields, MEM_PAST)
+
+static void *memory_save_pack_new(size_t head, const hf_row_fields *of, unsigned mask,
+                                  const void *row)
 {
-    if (text.size > 0)
-        memcpy(at, text.at, text.size);
-    return at + text.size;
+    char *fresh = hf_alloc(head + hf_packed_size(of, mask, row));
+    if (fresh != NULL)
+        hf_pack(of, mask, row, fresh + head);
+    return fresh;
 }
 
-/* A copy of a text that is not empty; NULL: out of memory. */
-static char *memory_save_copy(hf_slice text)
+/* A new record for a row that is kept and that can't be written where it is. False: out of memory.
+ */
+static bool memory_save_make(const record *at, bool kept, const void *origin, const void *row,
+                             void **fresh)
 {
-    char *copy = hf_realloc(NULL, text.size);
-    if (copy != NULL)
-        memory_save_put(copy, text);
-    return copy;
+    *fresh = NULL;
+    if (!kept ||
+        (origin != NULL && hf_pack_fits(at->of, at->mask, row, (const char *)origin + at->head)))
+        return true;
+    *fresh = memory_save_pack_new(at->head, at->of, at->mask, row);
+    return *fresh != NULL;
 }
 
-static mem_session *memory_save_make_session(const hf_session_row *row)
+static void memory_save_in_place(const record *at, const void *row, void *origin)
 {
-    mem_session *session = hf_alloc(sizeof *session + row->user.size + row->name.size +
-                                    row->caller.size + row->request.size);
-    if (session == NULL)
-        return NULL;
-    memcpy(session->id, row->id, sizeof session->id);
-    memcpy(session->key_sha256, row->key_sha256, sizeof session->key_sha256);
-    session->user_size = (unsigned char)row->user.size;
-    session->name_size = (unsigned char)row->name.size;
-    session->caller_size = (unsigned char)row->caller.size;
-    session->request_size = (unsigned char)row->request.size;
-    memory_save_put(
-        memory_save_put(memory_save_put(memory_save_put(session->text, row->user), row->name),
-                        row->caller),
-        row->request);
-    return session;
+    hf_pack(at->of, at->mask, row, (char *)origin + at->head);
 }
 
 static mem_anchor *memory_save_make_anchor(mem_store *store, const hf_resource_row *row)
 {
     const mem_type *type = mem_type_keep(store, row->type);
-    mem_anchor *anchor = type == NULL ? NULL : hf_alloc(sizeof *anchor + row->id.size);
+    size_t size = hf_packed_size(&hf_resource_fields, MEM_ANCHOR, row);
+    mem_anchor *anchor = type == NULL ? NULL : hf_alloc(sizeof *anchor + row->id.size + size);
     if (anchor == NULL)
         return NULL;
     anchor->type = type;
     anchor->hash = row->hash;
-    anchor->id_size = (unsigned char)row->id.size;
-    memory_save_put(anchor->id, row->id);
+    anchor->id_size = (unsigned short)row->id.size;
+    memcpy(anchor->packed, row->id.at, row->id.size);
+    hf_pack(&hf_resource_fields, MEM_ANCHOR, row, anchor->packed + row->id.size);
     return anchor;
-}
-
-static mem_lock *memory_save_make_lock(const hf_lock_row *row)
-{
-    mem_lock *lock = hf_alloc(sizeof *lock + row->purpose.size + row->request.size);
-    if (lock == NULL)
-        return NULL;
-    lock->purpose_size = (unsigned char)row->purpose.size;
-    lock->request_size = (unsigned char)row->request.size;
-    memory_save_put(memory_save_put(lock->text, row->purpose), row->request);
-    return lock;
-}
-
-static mem_request *memory_save_make_request(const hf_request_row *row)
-{
-    mem_request *request = hf_alloc(sizeof *request + row->message.size);
-    if (request == NULL)
-        return NULL;
-    request->at_us = row->at_us;
-    request->size = (unsigned char)row->message.size;
-    memory_save_put(request->message, row->message);
-    return request;
-}
-
-static mem_lost *memory_save_make_lost(const hf_lost_row *row)
-{
-    mem_lost *lost = hf_alloc(sizeof *lost + row->type.size + row->id.size + row->why.size +
-                              row->by.size + row->reason.size);
-    if (lost == NULL)
-        return NULL;
-    *lost = (mem_lost){.fence = row->fence, .at_us = row->at_us};
-    lost->type_size = (unsigned char)row->type.size;
-    lost->id_size = (unsigned char)row->id.size;
-    lost->why_size = (unsigned char)row->why.size;
-    lost->by_size = (unsigned char)row->by.size;
-    lost->reason_size = (unsigned char)row->reason.size;
-    memory_save_put(
-        memory_save_put(
-            memory_save_put(memory_save_put(memory_save_put(lost->text, row->type), row->id),
-                            row->why),
-            row->by),
-        row->reason);
-    return lost;
-}
-
-static mem_saved *memory_save_make_saved(const hf_resource_row *row)
-{
-    mem_saved *saved = hf_alloc(sizeof *saved + row->saved_user.size + row->saved_name.size +
-                                row->saved_request.size);
-    if (saved == NULL)
-        return NULL;
-    saved->version = row->version;
-    saved->fence = row->saved_fence;
-    saved->at_us = row->saved_us;
-    saved->gone = row->gone;
-    memcpy(saved->session, row->saved_session, sizeof saved->session);
-    saved->user_size = (unsigned char)row->saved_user.size;
-    saved->name_size = (unsigned char)row->saved_name.size;
-    saved->request_size = (unsigned short)row->saved_request.size;
-    memory_save_put(memory_save_put(memory_save_put(saved->text, row->saved_user), row->saved_name),
-                    row->saved_request);
-    return saved;
-}
-
-static mem_past *memory_save_make_past(const hf_save_row *row)
-{
-    mem_past *past = hf_alloc(sizeof *past + row->request.size);
-    if (past == NULL)
-        return NULL;
-    *past = (mem_past){.version = row->version, .fence = row->fence, .at_us = row->saved_us};
-    past->covered_us = row->covered_us;
-    past->gone = row->gone;
-    past->size = (unsigned short)row->request.size;
-    memory_save_put(past->request, row->request);
-    return past;
-}
-
-/* Whether a lock's text still stands in its record. */
-static bool memory_save_same_text(const hf_lock_row *row)
-{
-    const mem_lock *lock = row->origin;
-    return hf_slice_equal(row->purpose, (hf_slice){lock->text, lock->purpose_size}) &&
-           hf_slice_equal(row->request,
-                          (hf_slice){lock->text + lock->purpose_size, lock->request_size});
-}
-
-/* Whether the request that ended the last hold is still the one in the anchor. */
-static bool memory_save_same_end(const hf_resource_row *row)
-{
-    const mem_anchor *anchor = row->origin;
-    return anchor != NULL && anchor->ended_request == row->ended_request.at;
 }
 
 static bool memory_save_prepare_resource(mem_store *store, hf_resource_row *row)
 {
-    bool kept = row->changed && row->present;
-    if (kept && !row->stored && (row->fresh = memory_save_make_anchor(store, row)) == NULL)
-        return false;
-    if (kept && row->ended_request.size > 0 && !memory_save_same_end(row) &&
-        (row->fresh_text = memory_save_copy(row->ended_request)) == NULL)
+    const mem_anchor *origin = row->origin;
+    if (row->changed && row->present &&
+        (origin == NULL ||
+         !hf_pack_fits(&hf_resource_fields, MEM_ANCHOR, row, mem_anchor_packed(origin))) &&
+        (row->fresh = memory_save_make_anchor(store, row)) == NULL)
         return false;
     if (row->changed && row->saved_by != NULL &&
-        (row->fresh_saved = memory_save_make_saved(row)) == NULL)
+        (row->fresh_saved = memory_save_pack_new(0, &hf_resource_fields, MEM_SAVED, row)) == NULL)
         return false;
     for (hf_save_row *past = row->past; past != NULL; past = past->next)
-        if (past->changed && past->present && (past->fresh = memory_save_make_past(past)) == NULL)
+        if (!memory_save_make(PAST, past->changed && past->present, past->origin, past,
+                              &past->fresh))
             return false;
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
-        if (lock->changed && lock->present && (!lock->stored || !memory_save_same_text(lock)) &&
-            (lock->fresh = memory_save_make_lock(lock)) == NULL)
+        if (!memory_save_make(LOCK, lock->changed && lock->present, lock->origin, lock,
+                              &lock->fresh))
             return false;
     for (hf_request_row *request = row->requests; request != NULL; request = request->next)
-        if (request->changed && request->present &&
-            (request->fresh = memory_save_make_request(request)) == NULL)
+        if (!memory_save_make(REQUEST, request->changed && request->present, request->origin,
+                              request, &request->fresh))
             return false;
     return true;
 }
@@ -175,14 +95,19 @@ static bool memory_save_prepare_resource(mem_store *store, hf_resource_row *row)
 static bool memory_save_prepare(mem_store *store, hf_rows *rows)
 {
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        if (row->changed && row->present && !row->stored &&
-            (row->fresh = memory_save_make_session(row)) == NULL)
+        if (!memory_save_make(SESSION, row->changed && row->present, row->origin, row, &row->fresh))
             return false;
-        if (row->ends_changed && (row->fresh_text = memory_save_copy(row->ends.text)) == NULL)
-            return false;
+        assert(row->fresh == NULL || row->origin == NULL); /* a session's texts never change */
+        if (row->ends_changed) {
+            size_t size = row->ends.text.size;
+            row->fresh_text = hf_realloc(NULL, size);
+            if (row->fresh_text == NULL)
+                return false;
+            memcpy(row->fresh_text, row->ends.text.at, size);
+        }
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
-            if (lost->changed && lost->present &&
-                (lost->fresh = memory_save_make_lost(lost)) == NULL)
+            if (!memory_save_make(LOST, lost->changed && lost->present, lost->origin, lost,
+                                  &lost->fresh))
                 return false;
     }
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
@@ -202,7 +127,6 @@ static void memory_save_forget(hf_rows *rows)
     }
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
         hf_free(row->fresh);
-        hf_free(row->fresh_text);
         hf_free(row->fresh_saved);
         for (hf_save_row *past = row->past; past != NULL; past = past->next)
             hf_free(past->fresh);
@@ -248,9 +172,10 @@ static void memory_save_add_session(mem_store *store, mem_session *session)
     mem_session **at = &store->sessions[mem_session_slot(store, session->id)];
     session->chain = *at;
     *at = session;
-    if (session->request_size == 0)
+    hf_slice request = mem_session_row(session).request;
+    if (request.size == 0)
         return;
-    at = &store->opened[mem_opened_slot(store, mem_session_request(session))];
+    at = &store->opened[mem_opened_slot(store, request)];
     session->request_chain = *at;
     *at = session;
 }
@@ -341,18 +266,19 @@ void mem_past_remove(mem_store *store, mem_past *past)
 static void memory_save_session(mem_store *store, hf_session_row *row)
 {
     if (row->fresh != NULL) {
-        row->origin = row->fresh;
-        memory_save_add_session(store, row->origin);
+        mem_session *fresh = row->fresh;
+        memcpy(fresh->id, row->id, sizeof fresh->id);
+        row->origin = fresh;
+        memory_save_add_session(store, fresh);
         store->sessions_count++;
         memory_save_grow_sessions(store);
     }
     mem_session *session = row->origin;
     if (row->changed && session != NULL) {
-        session->idle_us = row->idle_us;
-        session->opened_us = row->opened_us;
+        if (row->fresh == NULL)
+            memory_save_in_place(SESSION, row, session);
         session->expires_us = row->expires_us;
         session->ended_us = row->ended_us;
-        session->rev = row->rev;
     }
     if (row->ends_changed) {
         hf_free(session->ends);
@@ -360,9 +286,11 @@ static void memory_save_session(mem_store *store, hf_session_row *row)
         session->ends_size = row->ends.text.size;
     }
     for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next) {
-        if (lost->changed && lost->origin != NULL)
-            memory_save_remove_lost(session, lost->origin);
         mem_lost *fresh = lost->fresh;
+        if (lost->changed && lost->present && fresh == NULL)
+            memory_save_in_place(LOST, lost, lost->origin);
+        else if (lost->changed && lost->origin != NULL)
+            memory_save_remove_lost(session, lost->origin);
         if (fresh != NULL) {
             fresh->next = session->lost;
             session->lost = fresh;
@@ -382,26 +310,26 @@ static void memory_save_lock(hf_lock_row *row)
     if (row->fresh != NULL) {
         lock = row->fresh;
         memory_save_link_lock(lock, row->resource->origin, row->session->origin);
-    }
+    } else if (lock != NULL)
+        memory_save_in_place(LOCK, row, lock);
     if (lock == NULL)
         return;
-    lock->mode = (unsigned char)row->mode;
-    lock->fence = row->fence;
-    lock->since_us = row->since_us;
     lock->session->bounded_count -= lock->ends_us != 0;
     lock->session->bounded_count += row->ends_us != 0;
     lock->ends_us = row->ends_us;
 }
 
-static void memory_save_save_requests(mem_store *store, const hf_resource_row *row)
+static void memory_save_requests(mem_store *store, const hf_resource_row *row)
 {
     mem_anchor *anchor = row->origin;
     for (hf_request_row *request = row->requests; request != NULL; request = request->next) {
-        if (request->changed && request->origin != NULL) {
+        mem_request *fresh = request->fresh;
+        if (request->changed && request->present && fresh == NULL)
+            memory_save_in_place(REQUEST, request, request->origin);
+        else if (request->changed && request->origin != NULL) {
             memory_save_remove_request(anchor, request->origin);
             store->requests_count--;
         }
-        mem_request *fresh = request->fresh;
         if (fresh != NULL) {
             store->requests_count++;
             fresh->session = request->session->origin;
@@ -411,7 +339,7 @@ static void memory_save_save_requests(mem_store *store, const hf_resource_row *r
     }
 }
 
-static void memory_save_save_saved(mem_store *store, hf_resource_row *row, mem_anchor *anchor)
+static void memory_save_saved(mem_store *store, hf_resource_row *row, mem_anchor *anchor)
 {
     if (row->fresh_saved != NULL) {
         hf_free(anchor->saved);
@@ -419,6 +347,8 @@ static void memory_save_save_saved(mem_store *store, hf_resource_row *row, mem_a
     }
     for (hf_save_row *past = row->past; past != NULL; past = past->next) {
         mem_past *fresh = past->fresh;
+        if (past->changed && past->present && fresh == NULL)
+            memory_save_in_place(PAST, past, past->origin);
         if (fresh == NULL)
             continue;
         if (past->origin != NULL)
@@ -430,36 +360,46 @@ static void memory_save_save_saved(mem_store *store, hf_resource_row *row, mem_a
     }
 }
 
-static void memory_save_save_resource(mem_store *store, hf_resource_row *row)
+/* What grew takes the place of what was. */
+static void memory_save_move_anchor(mem_store *store, mem_anchor *from, mem_anchor *to)
 {
-    if (row->fresh != NULL) {
-        mem_anchor *fresh = row->fresh,
-                   **at = &store->anchors[fresh->hash & (store->anchors_size - 1)];
-        row->origin = fresh;
+    mem_anchor **at = &store->anchors[from->hash & (store->anchors_size - 1)];
+    while (*at != from)
+        at = &(*at)->chain;
+    *at = to;
+    to->chain = from->chain;
+    to->locks = from->locks;
+    to->requests = from->requests;
+    to->past = from->past;
+    to->saved = from->saved;
+    for (mem_lock *lock = to->locks; lock != NULL; lock = lock->next)
+        lock->anchor = to;
+    for (mem_past *past = to->past; past != NULL; past = past->next)
+        past->anchor = to;
+    hf_free(from);
+}
+
+static void memory_save_resource(mem_store *store, hf_resource_row *row)
+{
+    mem_anchor *fresh = row->fresh, *anchor = row->origin;
+    if (fresh != NULL && anchor != NULL)
+        memory_save_move_anchor(store, anchor, fresh);
+    else if (fresh != NULL) {
+        mem_anchor **at = &store->anchors[fresh->hash & (store->anchors_size - 1)];
         fresh->chain = *at;
         *at = fresh;
         store->anchors_count++;
         memory_save_grow_anchors(store);
-    }
-    mem_anchor *anchor = row->origin;
+    } else if (anchor != NULL && row->changed && row->present)
+        hf_pack(&hf_resource_fields, MEM_ANCHOR, row, anchor->packed + anchor->id_size);
+    if (fresh != NULL)
+        row->origin = anchor = fresh;
     if (anchor == NULL)
         return;
-    if (row->changed && row->present) {
-        anchor->fence = row->fence;
-        anchor->rev = row->rev;
-        anchor->ended_fence = row->ended_fence;
-        anchor->ended_us = row->ended_us;
-        memcpy(anchor->ended_session, row->ended_session, sizeof anchor->ended_session);
-        if (!memory_save_same_end(row)) {
-            hf_free(anchor->ended_request);
-            anchor->ended_request = row->fresh_text;
-            anchor->ended_request_size = (unsigned short)row->ended_request.size;
-        }
-    }
-    memory_save_save_saved(store, row, anchor);
+    memory_save_saved(store, row, anchor);
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         memory_save_lock(lock);
-    memory_save_save_requests(store, row);
+    memory_save_requests(store, row);
     if (!row->present)
         mem_anchor_remove(store, anchor);
 }
@@ -475,8 +415,18 @@ bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us)
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
         memory_save_session(store, row);
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
-        memory_save_save_resource(store, row);
+        memory_save_resource(store, row);
     store->fence_floor = rows->floor_raised ? rows->fence_floor : store->fence_floor;
+    return true;
+}
+
+bool mem_type_save(mem_type *type, const hf_type_row *row)
+{
+    char *packed = memory_save_pack_new(0, &hf_type_fields, HF_REST, row);
+    if (packed == NULL)
+        return false;
+    hf_free(type->packed);
+    type->packed = packed;
     return true;
 }
 
@@ -504,7 +454,7 @@ static void memory_save_drop_requests_of(mem_store *store, const mem_session *se
             next = anchor->chain;
             if (memory_save_drop_request_of(store, anchor, session) && store->rows.drops_free &&
                 anchor->locks == NULL && anchor->requests == NULL && anchor->saved == NULL &&
-                anchor->ended_request == NULL)
+                mem_anchor_row(anchor).ended_request.size == 0)
                 mem_anchor_drop(store, anchor);
         }
 }
@@ -523,8 +473,9 @@ void mem_session_remove(mem_store *store, mem_session *session)
     while (*at != session)
         at = &(*at)->chain;
     *at = session->chain;
-    if (session->request_size > 0) {
-        at = &store->opened[mem_opened_slot(store, mem_session_request(session))];
+    hf_slice request = mem_session_row(session).request;
+    if (request.size > 0) {
+        at = &store->opened[mem_opened_slot(store, request)];
         while (*at != session)
             at = &(*at)->request_chain;
         *at = session->request_chain;
@@ -538,8 +489,9 @@ void mem_session_remove(mem_store *store, mem_session *session)
 
 void mem_anchor_drop(mem_store *store, mem_anchor *anchor)
 {
-    if (anchor->fence > store->fence_floor)
-        store->fence_floor = anchor->fence;
+    int64_t fence = mem_anchor_row(anchor).fence;
+    if (fence > store->fence_floor)
+        store->fence_floor = fence;
     mem_anchor_remove(store, anchor);
 }
 
@@ -553,7 +505,6 @@ void mem_anchor_remove(mem_store *store, mem_anchor *anchor)
     while (anchor->past != NULL)
         mem_past_remove(store, anchor->past);
     hf_free(anchor->saved);
-    hf_free(anchor->ended_request);
     hf_free(anchor);
 }
 
@@ -572,7 +523,6 @@ static void memory_save_free_anchor_rows(mem_anchor *anchor)
         next = request->next;
         hf_free(request);
     }
-    hf_free(anchor->ended_request);
     hf_free(anchor);
 }
 
@@ -592,6 +542,7 @@ void mem_tables_done(mem_store *store)
         }
     for (mem_type *type = store->types, *next; type != NULL; type = next) {
         next = type->next;
+        hf_free(type->packed);
         hf_free(type);
     }
     hf_free(store->anchors);

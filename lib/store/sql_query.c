@@ -252,9 +252,7 @@ void sql_save_type(sql_conn *conn, const sql_queries *ask, const hf_op *op)
     hf_stmt *stmt = sql_stmt(conn, ask->type_save);
     if (stmt == NULL)
         return;
-    hf_type_row row = {
-        .type = {.policy = op->policy, .ttl_us = op->ttl_us, .ttl_max_us = op->ttl_max_us}};
-    hf_slice_copy(row.type.type, sizeof row.type.type, hf_slice_of(op->type));
+    hf_type_row row = {.type = hf_type_of_op(op)};
     sql_bind_row(stmt, 1, &hf_type_fields, HF_EVERY, &row);
     sql_run(conn, stmt);
 }

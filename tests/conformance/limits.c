@@ -160,7 +160,8 @@ static void take_longest(fixture *w, const hf_credentials *who, int count, bool 
     char type[HF_TYPE_SIZE] = "", id[HF_ID_SIZE] = "";
     memset(type, 't', HF_TYPE_MAX);
     memset(id, 'i', HF_ID_MAX);
-    memcpy(id + HF_ID_MAX - HF_TYPE_MAX - 2, "\xc3\xa4", 2); /* where a resource of HF_ID_MAX would be cut */
+    memcpy(id + HF_ID_MAX - HF_TYPE_MAX - 2, "\xc3\xa4",
+           2); /* where a resource of HF_ID_MAX would be cut */
     for (int i = 0; i < count; i++) {
         id[HF_ID_MAX - 1] = (char)('0' + i);
         done(w, ACQUIRE, BY(*who), ON(type, id));

@@ -186,7 +186,9 @@ static void a_bad_id_is_refused_wherever_it_is_named(fixture *w)
     fill_long_names();
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     for (size_t i = 0; i <= BAD_TEXTS; i++) {
-        const char *bad = i == BAD_TEXTS ? "" : bad_texts[i] == too_long_text ? too_long_id : bad_texts[i];
+        const char *bad = i == BAD_TEXTS                  ? ""
+                          : bad_texts[i] == too_long_text ? too_long_id
+                                                          : bad_texts[i];
         refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", bad));
         refused(w, HF_INVALID, RENEW, BY(alice), ON("policy", bad));
         refused(w, HF_INVALID, DOWNGRADE, BY(alice), ON("policy", bad));

@@ -261,19 +261,6 @@ static void a_schema_two_versions_newer_is_refused_and_left_alone(fixture *w)
     refused_untouched(path);
 }
 
-/* So that servers can be upgraded one by one. */
-static void a_schema_one_version_newer_works(fixture *w)
-{
-    hf_credentials alice;
-    const char *path = made(w, &alice);
-    alter(path, "UPDATE holdfast_meta SET value = CAST(value + 1 AS TEXT) WHERE name = 'schema'");
-    hf_error err = {0};
-    expect(HF_OK, hf_store_open(w->url, &w->store, &err), err);
-    clock_set(w, w->now_us);
-    done(w, HOLDS, BY(alice), ON("policy", "1"));
-    done(w, RELEASE, BY(alice), ON("policy", "1"));
-}
-
 /* The first column of a query's one row, as text; "" for null. */
 static void expect_row(sqlite3 *db, const char *query, const char *expected)
 {
@@ -287,7 +274,7 @@ static void expect_row(sqlite3 *db, const char *query, const char *expected)
     sqlite3_finalize(stmt);
 }
 
-static void a_schema_version_that_makes_no_sense_is_refused(fixture *w)
+static void tables_of_another_form_are_refused(fixture *w)
 {
     hf_credentials alice;
     const char *path = made(w, &alice);
@@ -720,8 +707,7 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(an_empty_file_becomes_a_store),
     TEST_FILE(where_only_an_existing_store_is_wanted_none_is_made),
     TEST_FILE(a_schema_two_versions_newer_is_refused_and_left_alone),
-    TEST_FILE(a_schema_one_version_newer_works),
-    TEST_FILE(a_schema_version_that_makes_no_sense_is_refused),
+    TEST_FILE(tables_of_another_form_are_refused),
     TEST_FILE(a_network_filesystem_is_refused_pointing_to_serve),
     TEST_FILE(locks_are_found_again_after_closing_and_opening),
     TEST_FILE(two_handles_on_one_file_see_the_same_locks),
