@@ -218,6 +218,11 @@ bool hf_row_field_set_text(const hf_row_field *field, void *row, hf_slice text)
 
 /* ---- packing ---- */
 
+static hf_slice slice_at(const hf_row_field *field, const void *row)
+{
+    return *(const hf_slice *)(const void *)((const char *)row + field->at);
+}
+
 static bool is_reference(const hf_row_field *field)
 {
     return field->kind == HF_ROW_SESSION || field->kind == HF_ROW_TYPE_OF ||
@@ -229,7 +234,7 @@ size_t hf_packed_size(const hf_row_fields *of, unsigned mask, const void *row)
     size_t size = 0;
     for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++)
         if (field->kind == HF_ROW_TEXT && !hf_row_field_is_out(field, mask))
-            size += sizeof(uint16_t) + hf_row_field_text(field, row).size;
+            size += sizeof(uint16_t) + slice_at(field, row).size;
         else if (!is_reference(field) && !hf_row_field_is_out(field, mask))
             size += field->size;
     return size;
@@ -245,7 +250,7 @@ void hf_pack(const hf_row_fields *of, unsigned mask, const void *row, char *out)
             out += field->size;
             continue;
         }
-        hf_slice text = hf_row_field_text(field, row);
+        hf_slice text = slice_at(field, row);
         uint16_t size = (uint16_t)text.size;
         memcpy(out, &size, sizeof size);
         out += sizeof size;
@@ -281,7 +286,7 @@ bool hf_pack_fits(const hf_row_fields *of, unsigned mask, const void *row, const
         if (field->kind == HF_ROW_TEXT) {
             memcpy(&size, packed, sizeof size);
             packed += sizeof size;
-            if (size != hf_row_field_text(field, row).size)
+            if (size != slice_at(field, row).size)
                 return false;
         }
         packed += size;
@@ -299,7 +304,7 @@ void hf_show(const hf_row_fields *of, const void *row, void *out)
         if (field->shown == HF_NOT_SHOWN)
             continue;
         if (field->kind == HF_ROW_TEXT)
-            hf_slice_copy(to, field->shown_size, hf_row_field_text(field, row));
+            hf_slice_copy(to, field->shown_size, slice_at(field, row));
         else
             memcpy(to, (const char *)row + field->at, field->shown_size);
     }
