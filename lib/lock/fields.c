@@ -1,53 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables made of fields_table.h, and what is done to a field by its kind. */
-#include "lock/fields.h"
-
-#include "lock/fields_table.h"
+#include "lock/fields_walk.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 /* ---- the tables ---- */
 
-/* The flags as fields_table.h spells them. */
-#define KEY     HF_KEY
-#define NAMED   HF_NAMED
-#define MOVES   HF_MOVES
-#define VERSION HF_VERSIONED
-#define ENDS    HF_WITH_ENDS
-#define MAYBE   HF_MAYBE
-#define EMPTY   HF_EMPTY
-
-#define IN_GROUP(flags)    ((flags) & (HF_EVERY | HF_WITH_ENDS) ? (flags) : (flags) | HF_REST)
-#define MEMBER(of, member) offsetof(of, member), sizeof(((of *)NULL)->member)
-
-/* What each row shows. */
-typedef hf_session_info shown_session;
-typedef hf_version shown_resource;
-typedef hf_version shown_save;
-typedef hf_lock shown_lock;
-typedef hf_request shown_request;
-typedef hf_lost shown_lost;
-typedef hf_event shown_event;
-typedef hf_type shown_type;
-typedef hf_token shown_token;
-
 /* clang-format off */
-#define KEPT_COLUMN(row, kind, member, column, limit, flags) \
-    {column, HF_ROW_##kind, IN_GROUP(flags), MEMBER(hf_##row##_row, member), limit, HF_NOT_SHOWN, 0},
-#define SHOWN_COLUMN(row, kind, member, column, limit, flags, shown, json) \
-    {column, HF_ROW_##kind, IN_GROUP(flags) | HF_SHOWN, MEMBER(hf_##row##_row, member), limit, \
-     MEMBER(shown_##row, shown)},
 #define SHOWN_JSON(row, kind, member, column, limit, flags, shown, json) \
     {json, HF_ROW_##kind, (flags), MEMBER(shown_##row, shown)},
 #define ADDED_JSON(row, kind, shown, json, flags) \
     {json, HF_ROW_##kind, (flags), MEMBER(shown_##row, shown)},
 #define NO_JSON(row, kind, member, column, limit, flags)
-#define NO_COLUMN(row, kind, shown, json, flags)
-
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 #define ROW(row, FIELDS) \
-    static const hf_row_field row##_columns[] = {FIELDS(KEPT_COLUMN, SHOWN_COLUMN, NO_COLUMN)}; \
+    HF_COLUMNS(row##_columns, FIELDS); \
     static const hf_shown row##_shown[] = {FIELDS(NO_JSON, SHOWN_JSON, ADDED_JSON) {0}}; \
     const hf_row_fields hf_##row##_fields = {#row, row##_columns, COUNT(row##_columns), \
                                              row##_shown, COUNT(row##_shown) - 1, sizeof(shown_##row)};
@@ -99,7 +66,7 @@ ROW(token, HF_TOKEN_FIELDS)
                    sizeof(((shown_##row *)NULL)->shown) == sizeof(int), #row "." #shown " has no room for " #member); \
     _Static_assert(HF_ROW_##kind == HF_ROW_TEXT || \
                    sizeof(((shown_##row *)NULL)->shown) == sizeof(((hf_##row##_row *)NULL)->member), #row "." #shown " is another type");
-#define CHECK(FIELDS) FIELDS(KEPT_CHECK, SHOWN_CHECK, NO_COLUMN)
+#define CHECK(FIELDS) FIELDS(KEPT_CHECK, SHOWN_CHECK, HF_NO_COLUMN)
 CHECK(HF_SESSION_FIELDS)
 CHECK(HF_RESOURCE_FIELDS)
 CHECK(HF_SAVE_FIELDS)
@@ -115,53 +82,17 @@ CHECK(HF_TOKEN_FIELDS)
 
 bool hf_row_field_is_text(const hf_row_field *field)
 {
-    return field->kind != HF_ROW_NUM && field->kind != HF_ROW_TIME && field->kind != HF_ROW_SPAN &&
-           field->kind != HF_ROW_FLAG;
-}
-
-static int enum_of(const void *at)
-{
-    int value;
-    memcpy(&value, at, sizeof value);
-    return value;
+    return hf_walk_is_text(field);
 }
 
 hf_slice hf_row_field_text(const hf_row_field *field, const void *row)
 {
-    static const unsigned char none[32];
-    const void *at = (const char *)row + field->at;
-    switch (field->kind) {
-    case HF_ROW_TEXT:
-        return *(const hf_slice *)at;
-    case HF_ROW_CHARS:
-        return hf_slice_of(at);
-    case HF_ROW_ID:
-        return (hf_slice){at, *(const char *)at == '\0' ? 0 : HF_SESSION_ID_MAX};
-    case HF_ROW_HASH:
-        return (field->flags & HF_MAYBE) && memcmp(at, none, field->size) == 0
-                   ? HF_NOTHING
-                   : (hf_slice){at, field->size};
-    case HF_ROW_MODE:
-        return hf_slice_of(hf_mode_name((hf_mode)enum_of(at)));
-    case HF_ROW_POLICY:
-        return hf_slice_of(hf_policy_name((hf_policy)enum_of(at)));
-    case HF_ROW_EVENT:
-        return hf_slice_of(hf_event_kind_name((hf_event_kind)enum_of(at)));
-    case HF_ROW_SESSION:
-        return (hf_slice){(*(hf_session_row *const *)at)->id, HF_SESSION_ID_MAX};
-    case HF_ROW_TYPE_OF:
-        return (*(hf_resource_row *const *)at)->type;
-    case HF_ROW_ID_OF:
-        return (*(hf_resource_row *const *)at)->id;
-    default:
-        return HF_NOTHING;
-    }
+    return hf_walk_text(field, row);
 }
 
 int64_t hf_row_field_number(const hf_row_field *field, const void *row)
 {
-    const void *at = (const char *)row + field->at;
-    return field->kind == HF_ROW_FLAG ? *(const bool *)at : *(const int64_t *)at;
+    return hf_walk_number(field, row);
 }
 
 void hf_row_field_set_number(const hf_row_field *field, void *row, int64_t number)
@@ -218,32 +149,35 @@ bool hf_row_field_set_text(const hf_row_field *field, void *row, hf_slice text)
 
 /* ---- packing ---- */
 
-static hf_slice slice_at(const hf_row_field *field, const void *row)
+typedef const hf_row_field *columns;
+
+HF_WALK hf_slice slice_at(columns field, const void *row)
 {
     return *(const hf_slice *)(const void *)((const char *)row + field->at);
 }
 
-static bool is_reference(const hf_row_field *field)
+HF_WALK bool is_packed(columns field, unsigned mask)
 {
-    return field->kind == HF_ROW_SESSION || field->kind == HF_ROW_TYPE_OF ||
-           field->kind == HF_ROW_ID_OF;
+    return !hf_row_field_is_out(field, mask) && field->kind != HF_ROW_SESSION &&
+           field->kind != HF_ROW_TYPE_OF && field->kind != HF_ROW_ID_OF;
 }
 
-size_t hf_packed_size(const hf_row_fields *of, unsigned mask, const void *row)
+HF_WALK size_t walk_size(columns from, columns to, unsigned mask, const void *row)
 {
     size_t size = 0;
-    for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++)
-        if (field->kind == HF_ROW_TEXT && !hf_row_field_is_out(field, mask))
-            size += sizeof(uint16_t) + slice_at(field, row).size;
-        else if (!is_reference(field) && !hf_row_field_is_out(field, mask))
-            size += field->size;
+    HF_UNROLL
+    for (columns field = from; field < to; field++)
+        if (is_packed(field, mask))
+            size += field->kind == HF_ROW_TEXT ? sizeof(uint16_t) + slice_at(field, row).size
+                                               : field->size;
     return size;
 }
 
-void hf_pack(const hf_row_fields *of, unsigned mask, const void *row, char *out)
+HF_WALK void walk_pack(columns from, columns to, unsigned mask, const void *row, char *out)
 {
-    for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++) {
-        if (is_reference(field) || hf_row_field_is_out(field, mask))
+    HF_UNROLL
+    for (columns field = from; field < to; field++) {
+        if (!is_packed(field, mask))
             continue;
         if (field->kind != HF_ROW_TEXT) {
             memcpy(out, (const char *)row + field->at, field->size);
@@ -260,28 +194,70 @@ void hf_pack(const hf_row_fields *of, unsigned mask, const void *row, char *out)
     }
 }
 
-void hf_unpack(const hf_row_fields *of, unsigned mask, const char *packed, void *row)
+HF_WALK void walk_unpack(columns from, columns to, unsigned mask, const char *packed, void *row)
 {
-    for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++) {
-        char *to = (char *)row + field->at;
+    HF_UNROLL
+    for (columns field = from; field < to; field++) {
+        char *at = (char *)row + field->at;
         uint16_t size = field->size;
-        if (is_reference(field) || hf_row_field_is_out(field, mask))
+        if (!is_packed(field, mask))
             continue;
         if (field->kind == HF_ROW_TEXT) {
             memcpy(&size, packed, sizeof size);
             packed += sizeof size;
-            *(hf_slice *)(void *)to = (hf_slice){size == 0 ? NULL : packed, size};
+            *(hf_slice *)(void *)at = (hf_slice){size == 0 ? NULL : packed, size};
         } else
-            memcpy(to, packed, size);
+            memcpy(at, packed, field->size);
         packed += size;
     }
 }
 
+/* The rows that nearly every op packs, with the masks of the stores that do. */
+#define HOT_ROWS(X)                                                                                \
+    X(lock, HF_REST)                                                                               \
+    X(event, HF_EVERY)                                                                             \
+    X(resource, HF_MOVES)                                                                          \
+    X(session, HF_MOVES | HF_REST)                                                                 \
+    X(session, HF_MOVES | HF_REST | HF_WITH_ENDS)
+#define IS_HOT(row, hot) (of == &hf_##row##_fields && mask == (unsigned)(hot))
+#define ALL(row)         row##_columns, row##_columns + COUNT(row##_columns)
+
+size_t hf_packed_size(const hf_row_fields *of, unsigned mask, const void *row)
+{
+#define SIZE(name, hot)                                                                            \
+    if (IS_HOT(name, hot))                                                                         \
+        return walk_size(ALL(name), (hot), row);
+    HOT_ROWS(SIZE)
+    return walk_size(of->fields, of->fields + of->count, mask, row);
+}
+
+void hf_pack(const hf_row_fields *of, unsigned mask, const void *row, char *out)
+{
+#define PACK(name, hot)                                                                            \
+    if (IS_HOT(name, hot)) {                                                                       \
+        walk_pack(ALL(name), (hot), row, out);                                                     \
+        return;                                                                                    \
+    }
+    HOT_ROWS(PACK)
+    walk_pack(of->fields, of->fields + of->count, mask, row, out);
+}
+
+void hf_unpack(const hf_row_fields *of, unsigned mask, const char *packed, void *row)
+{
+#define UNPACK(name, hot)                                                                          \
+    if (IS_HOT(name, hot)) {                                                                       \
+        walk_unpack(ALL(name), (hot), packed, row);                                                \
+        return;                                                                                    \
+    }
+    HOT_ROWS(UNPACK)
+    walk_unpack(of->fields, of->fields + of->count, mask, packed, row);
+}
+
 bool hf_pack_fits(const hf_row_fields *of, unsigned mask, const void *row, const char *packed)
 {
-    for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++) {
+    for (columns field = of->fields; field < of->fields + of->count; field++) {
         uint16_t size = field->size;
-        if (is_reference(field) || hf_row_field_is_out(field, mask))
+        if (!is_packed(field, mask))
             continue;
         if (field->kind == HF_ROW_TEXT) {
             memcpy(&size, packed, sizeof size);
@@ -351,13 +327,13 @@ static void show_json(hf_json *json, const hf_shown *shown, const void *at)
         hf_json_bool(json, *(const bool *)at);
         break;
     case HF_ROW_MODE:
-        hf_json_text(json, hf_mode_name((hf_mode)enum_of(at)));
+        hf_json_text(json, hf_mode_name((hf_mode)hf_walk_enum(at)));
         break;
     case HF_ROW_POLICY:
-        hf_json_text(json, hf_policy_name((hf_policy)enum_of(at)));
+        hf_json_text(json, hf_policy_name((hf_policy)hf_walk_enum(at)));
         break;
     case HF_ROW_EVENT:
-        hf_json_text(json, hf_event_kind_name((hf_event_kind)enum_of(at)));
+        hf_json_text(json, hf_event_kind_name((hf_event_kind)hf_walk_enum(at)));
         break;
     case HF_ROW_RESOURCE:
         show_json_resource(json, at);

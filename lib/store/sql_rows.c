@@ -3,25 +3,45 @@
 #include "store/sql_rows.h"
 
 #include "base/error.h"
+#include "lock/fields_walk.h"
 
-int sql_bind_row(hf_stmt *stmt, int at, const hf_row_fields *of, unsigned mask, const void *row)
+HF_COLUMNS(lock_columns, HF_LOCK_FIELDS);
+HF_COLUMNS(event_columns, HF_EVENT_FIELDS);
+
+HF_WALK int sql_rows_bind(hf_stmt *stmt, int at, const hf_row_fields *of, unsigned mask,
+                          const void *row)
 {
+    HF_UNROLL
     for (const hf_row_field *field = of->fields; field < of->fields + of->count; field++) {
         if (hf_row_field_is_out(field, mask))
             continue;
-        hf_slice text = hf_row_field_text(field, row);
-        if (field->kind == HF_ROW_HASH)
+        if (field->kind == HF_ROW_HASH) {
+            hf_slice bytes = hf_walk_text(field, row);
             hf_stmt_value(stmt, at, HF_VALUE_BYTES,
-                          &(hf_value){.null = text.size == 0, .bytes = text});
-        else if (hf_row_field_is_text(field))
-            hf_stmt_text(stmt, at, text);
+                          &(hf_value){.null = bytes.size == 0, .bytes = bytes});
+        } else if (hf_walk_is_text(field))
+            hf_stmt_text(stmt, at, hf_walk_text(field, row));
         else if (field->flags & HF_MAYBE)
-            hf_stmt_int_or_null(stmt, at, hf_row_field_number(field, row));
+            hf_stmt_int_or_null(stmt, at, hf_walk_number(field, row));
         else
-            hf_stmt_int(stmt, at, hf_row_field_number(field, row));
+            hf_stmt_int(stmt, at, hf_walk_number(field, row));
         at++;
     }
     return at;
+}
+
+/* Locks and events are what nearly every op writes. */
+int sql_bind_row(hf_stmt *stmt, int at, const hf_row_fields *of, unsigned mask, const void *row)
+{
+    static const hf_row_fields locks = {.fields = lock_columns,
+                                        .count = sizeof lock_columns / sizeof *lock_columns};
+    static const hf_row_fields events = {.fields = event_columns,
+                                         .count = sizeof event_columns / sizeof *event_columns};
+    if (of == &hf_lock_fields && mask == HF_EVERY)
+        return sql_rows_bind(stmt, at, &locks, HF_EVERY, row);
+    if (of == &hf_event_fields && mask == HF_EVERY)
+        return sql_rows_bind(stmt, at, &events, HF_EVERY, row);
+    return sql_rows_bind(stmt, at, of, mask, row);
 }
 
 /* A name of an enum that a newer program wrote, or bytes that are no hash of ours. */
