@@ -597,6 +597,31 @@ static void another_programs_database_with_a_log_is_refused_and_nothing_laid_bes
     unlink(path);
 }
 
+/* What is in a column that this version does not set comes and goes with its row. */
+static void columns_that_nothing_sets_are_carried(fixture *w)
+{
+    hf_credentials alice;
+    const char *path = made(w, &alice);
+    hf_error err = {0};
+    alter(path, "UPDATE holdfast_lock SET latest_us = 9000000000000000, data = '{\"a\":[1]}', "
+                "title = 'Lindqvist',"
+                " href = '/policy/1';"
+                "UPDATE holdfast_session SET actor = 'agent', limits = '[]', active_us = 7");
+    expect(HF_OK, hf_store_open(w->url, &w->store, &err), err);
+    clock_set(w, w->now_us);
+    done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = HOUR, .purpose = "renewal");
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r1");
+    done(w, BEAT, BY(alice));
+    hf_store_close(w->store);
+    w->store = NULL;
+    sqlite3 *db = NULL;
+    expect_int(sqlite3_open(path, &db), SQLITE_OK);
+    expect_row(db, "SELECT latest_us || data || title || href || purpose FROM holdfast_lock",
+               "9000000000000000{\"a\":[1]}Lindqvist/policy/1renewal");
+    expect_row(db, "SELECT actor || limits || active_us FROM holdfast_session", "agent[]7");
+    sqlite3_close(db);
+}
+
 /* A newer version may know more policies. */
 static void a_policy_that_is_not_known_is_named_and_nothing_of_that_type_is_granted(fixture *w)
 {
@@ -708,6 +733,7 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(where_only_an_existing_store_is_wanted_none_is_made),
     TEST_FILE(a_schema_two_versions_newer_is_refused_and_left_alone),
     TEST_FILE(tables_of_another_form_are_refused),
+    TEST_FILE(columns_that_nothing_sets_are_carried),
     TEST_FILE(a_network_filesystem_is_refused_pointing_to_serve),
     TEST_FILE(locks_are_found_again_after_closing_and_opening),
     TEST_FILE(two_handles_on_one_file_see_the_same_locks),

@@ -652,9 +652,36 @@ static void a_manager_believes_nothing_before_the_commit(shop *s)
     hf_manager_close(manager);
 }
 
+/* What is in a column that this version does not set comes and goes with its row. */
+static void columns_that_nothing_sets_are_carried_on_a_server(shop *s)
+{
+    must(HF_OK, s->plain, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    app_do(s->app, "UPDATE {lock} SET latest_us = 9000000000000000, data = '[1]', title = "
+                   "'Lindqvist', href = '/1'");
+    app_do(s->app,
+           "UPDATE {session} SET actor = 'agent', limits = '[]', active_us = 7 WHERE id = '%s'",
+           s->alice.id);
+    must(HF_OK, s->plain, RENEW, BY(s->alice), ON("policy", "1"), .ttl_us = HOUR,
+         .purpose = "renewal");
+    must(HF_OK, s->plain, BEAT, BY(s->alice));
+    app_begin(s->app, READ_COMMITTED);
+    must(HF_OK, s->store, RENEW, BY(s->alice), ON("policy", "1"), .ttl_us = 2 * HOUR);
+    must(HF_OK, s->store, BEAT, BY(s->alice));
+    expect_true(app_commit(s->app));
+    expect_int(
+        app_number(s->app,
+                   "SELECT count(*) FROM {lock} WHERE latest_us = 9000000000000000 AND data = '[1]'"
+                   " AND title = 'Lindqvist' AND href = '/1' AND purpose = 'renewal'"),
+        1);
+    expect_int(app_number(s->app, "SELECT count(*) FROM {session} WHERE actor = 'agent' AND limits "
+                                  "= '[]' AND active_us = 7"),
+               1);
+}
+
 int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
+        ON_ANY(columns_that_nothing_sets_are_carried_on_a_server),
         AT_EVERY_LEVEL(a_grant_counts_when_the_application_commits_on_a_server),
         AT_EVERY_LEVEL(a_token_counts_when_the_application_commits),
         AT_EVERY_LEVEL(wrap_a_rollback_undoes_the_grant),

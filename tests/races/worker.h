@@ -46,7 +46,7 @@ typedef struct race_log {
     int64_t last_seq;      /* of events, by the client that reads them */
     size_t events;         /* and how many it read */
     size_t surprises;      /* answers that should not be */
-    char surprise[2048];   /* the first */
+    char surprise[HF_MESSAGE_SIZE + 64];   /* the first */
     check_record records[];
 } race_log;
 
