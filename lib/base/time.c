@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct civil {
     int64_t year;
@@ -130,10 +131,10 @@ static bool time_sign(const char **text, char sign)
 static bool time_day(const char **text, civil *t)
 {
     static const unsigned char days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    unsigned year;
-    bool reads = time_digits(text, 4, 1970, 9999, &year) && time_sign(text, '-') &&
-                 time_digits(text, 2, 1, 12, &t->month) && time_sign(text, '-') &&
-                 time_digits(text, 2, 1, days[t->month - 1], &t->day);
+    unsigned year, digits = (unsigned)strspn(*text, "0123456789"); /* hf_time_write writes more */
+    bool reads = digits >= 4 && digits <= 6 && time_digits(text, digits, 1970, 294247, &year) &&
+                 time_sign(text, '-') && time_digits(text, 2, 1, 12, &t->month) &&
+                 time_sign(text, '-') && time_digits(text, 2, 1, days[t->month - 1], &t->day);
     t->year = year;
     bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return reads && (leap || t->month != 2 || t->day < 29);
@@ -151,15 +152,17 @@ static bool time_fraction(const char **text, civil *t)
     return true;
 }
 
-static int64_t time_us_of(const civil *t)
+/* False: more microseconds than there are. */
+static bool time_us_of(const civil *t, int64_t *out)
 {
     int64_t year = t->year - (t->month <= 2);
     int64_t era = year / 400, yoe = year % 400;
     int64_t doy =
         (153 * (int64_t)(t->month > 2 ? t->month - 3 : t->month + 9) + 2) / 5 + t->day - 1;
     int64_t days = era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
-    return ((days * 24 + t->hour) * 60 + t->minute) * 60000000 + (int64_t)t->second * 1000000 +
-           t->us;
+    int64_t seconds = ((days * 24 + t->hour) * 60 + t->minute) * 60 + t->second;
+    return !__builtin_mul_overflow(seconds, 1000000, out) &&
+           !__builtin_add_overflow(*out, (int64_t)t->us, out);
 }
 
 bool hf_time_read(const char *text, int64_t *out_us)
@@ -171,6 +174,7 @@ bool hf_time_read(const char *text, int64_t *out_us)
                 time_sign(&text, ':') && time_digits(&text, 2, 0, 59, &t.minute) &&
                 time_sign(&text, ':') && time_digits(&text, 2, 0, 59, &t.second) &&
                 time_fraction(&text, &t) && time_sign(&text, 'Z') && *text == '\0';
-    *out_us = reads ? time_us_of(&t) : 0;
+    reads = reads && time_us_of(&t, out_us);
+    *out_us = reads ? *out_us : 0;
     return reads;
 }
