@@ -82,8 +82,7 @@ static char *put_op(char *out, const lockers *all, size_t connection, size_t ste
                                     "\",\"session\":\"")
                     : talk_say(out, "{\"op\":\"release\",\"session\":\"");
     out = talk_put(out, session, strlen(session));
-    out = talk_put(talk_say(out, "\",\"type\":\"" BENCH_TYPE "\",\"id\":\""), pick->id,
-                   pick->id_size);
+    out = talk_put(talk_say(out, "\",\"resource\":\"" BENCH_TYPE "/"), pick->id, pick->id_size);
     out = talk_put(talk_say(out, "\",\"request_id\":\""), pick->request, BENCH_REQUEST_SIZE - 1);
     return talk_say(out, "\"}");
 }

@@ -99,8 +99,8 @@ static void pack(parcel *p)
                         .user = "alice",
                         .name = "Alice Chen"};
     memcpy(p->lock.session, p->login.id, sizeof p->lock.session);
-    op->answer =
-        (hf_answer){.outcome = HF_GRANTED, .locks = &p->lock, .locks_count = 1, .now_us = 1};
+    op->answer = (hf_answer){
+        .outcome = HF_GRANTED, .locks = &p->lock, .locks_count = 1, .now_us = p->lock.since_us};
     wire_must(wire_ops_write(p->batch, &p->op_text, &err), &err);
     wire_must(wire_answers_write(hf_batch_op(p->batch, 0), 1, &p->answer_text, &err), &err);
 }

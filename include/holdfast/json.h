@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON of the command line and of HTTP, for programs that pass it on. Each returns a new string
- * to be freed with hf_json_free, or NULL when out of memory. Times are RFC 3339 UTC, durations
- * numbers of seconds. */
+/* The JSON of the command line and of HTTP, /v1/batch included, for programs that pass it on. Each
+ * returns a new string to be freed with hf_json_free, or NULL when out of memory. Times are RFC
+ * 3339 UTC, durations numbers of seconds. What there is not is null, but "purpose" and "message"
+ * are "" then. */
 #ifndef HOLDFAST_JSON_H
 #define HOLDFAST_JSON_H
 
@@ -11,7 +12,8 @@ HF_BEGIN_DECLS
 
 HF_API void hf_json_free(char *json);
 
-/* {"resource","mode","fence","since","expires","purpose","session","user","name"} */
+/* {"resource","mode","fence","since","expires","ends","purpose","session","user","name"}: "ends" is
+ * the lock's own bound */
 HF_API char *hf_lock_json(const hf_lock *lock);
 
 /* The lock in the answer to an acquire. If the resource was ever saved, also "version", and "gone"
@@ -19,14 +21,14 @@ HF_API char *hf_lock_json(const hf_lock *lock);
 HF_API char *hf_acquired_json(const hf_answer *answer);
 
 /* {"resource","version","fence","saved","session","user","name","gone"}; never saved: "version" is
- * 0 and the rest null or false */
+ * 0, "gone" false and the rest null */
 HF_API char *hf_version_json(const hf_version *version);
 
 /* {"versions":[...]} */
 HF_API char *hf_versions_json(const hf_version *versions, size_t count);
 
-/* {"id","key","user","name","idle_seconds","expires"}; key only when not NULL: shown once, on
- * opening. */
+/* {"id","user","name","idle_seconds","opened","expires","ended","token","key"}; "token" is the id
+ * of the token that opened it; key only when not NULL: shown once, on opening. */
 HF_API char *hf_session_json(const hf_session_info *session, const char *key);
 
 /* {"locks":[...]}, with "next" when `more`. If the answer has versions, in the order of the locks,
@@ -36,7 +38,9 @@ HF_API char *hf_locks_json(const hf_answer *answer);
 /* {"resource","holders":[...],"requests":[...]} */
 HF_API char *hf_who_json(const hf_resource *resource, const hf_answer *answer);
 
-/* {"expires","locks":N,"lost":[...],"requests":[...]} */
+/* {"expires","locks":N,"lost":[...],"requests":[...]}; what was lost is
+ * {"resource","fence","why","by","reason","at"}, a request
+ * {"resource","session","user","name","message","at"} */
 HF_API char *hf_beat_json(const hf_answer *answer);
 
 /* One resource that blocked a set of saves. */
@@ -75,7 +79,8 @@ HF_API char *hf_events_json(const hf_answer *answer);
 HF_API char *hf_type_json(const hf_type *type);
 HF_API char *hf_types_json(const hf_answer *answer);
 
-/* {"seq","at","kind","resource","session","user","actor","fence","reason"} */
+/* {"seq","at","kind","resource","session","user","actor","fence","reason"}; of an event of a type
+ * "resource" is the type alone */
 HF_API char *hf_event_json(const hf_event *event);
 
 /* {"id","name","roles","users","created","expires","revoked"}: roles as text, users null when it

@@ -28,31 +28,44 @@ void hf_json_end(hf_json *json, char bracket)
     json->comma = true;
 }
 
-/* What can't stand in a text as it is, or may not: NUL ends it, and DEL and C1 (the byte 0xc2 and
- * another) could move the cursor of a terminal. */
+/* What can't stand in a text as it is, or may not: NUL ends it, and DEL and C1 (U+0080 to U+009F)
+ * could move the cursor of a terminal. Bytes beyond ASCII are looked at as characters. */
 static const bool json_special[256] = {
-    [0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, [0x7f] = true, [0xc2] = true};
+    [0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, [0x7f ... 0xff] = true};
+
+/* The character that begins there with a byte beyond ASCII: its size; 0: it is no UTF-8. */
+static size_t json_character(const char *text, uint32_t *out)
+{
+    return hf_utf8_decode(text, strnlen(text, 4), out);
+}
 
 static size_t json_plain(const char *text)
 {
     size_t size = 0;
-    while (!json_special[(unsigned char)text[size]])
-        size++;
-    return size;
+    for (;;) {
+        while (!json_special[(unsigned char)text[size]])
+            size++;
+        uint32_t character;
+        size_t more =
+            (unsigned char)text[size] < 0x80 ? 0 : json_character(text + size, &character);
+        if (more == 0 || character < 0xa0)
+            return size;
+        size += more;
+    }
 }
 
 /* How many bytes of the text that took. */
 static size_t json_escape(hf_json *json, const char *text)
 {
-    unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
-    bool c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
-    if (c == '"' || c == '\\')
-        hf_buffer_print(&json->out, "\\%c", c);
-    else if (c == 0xc2 && !c1)
-        hf_buffer_add(&json->out, text, 1);
+    uint32_t c = (unsigned char)text[0];
+    size_t size = c < 0x80 ? 1 : json_character(text, &c);
+    if (size == 0)
+        hf_buffer_add(&json->out, "?", 1);
+    else if (c == '"' || c == '\\')
+        hf_buffer_add(&json->out, c == '"' ? "\\\"" : "\\\\", 2);
     else
-        hf_buffer_print(&json->out, "\\u%04x", c1 ? next : c);
-    return c1 ? 2 : 1;
+        hf_buffer_print(&json->out, "\\u%04x", (unsigned)c);
+    return size == 0 ? 1 : size;
 }
 
 /* A comma if one is due, a quote, the text, `end`. What needs no escape is added in one go. */

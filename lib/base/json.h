@@ -16,7 +16,8 @@ typedef struct hf_json {
 void hf_json_begin(hf_json *json, char bracket); /* '{' or '[' */
 void hf_json_end(hf_json *json, char bracket);   /* '}' or ']' */
 void hf_json_name(hf_json *json, const char *name);
-void hf_json_text(hf_json *json, const char *text); /* NULL writes null */
+/* NULL writes null. A byte that is not UTF-8 becomes a question mark: what is written is JSON. */
+void hf_json_text(hf_json *json, const char *text);
 void hf_json_int(hf_json *json, int64_t value);
 void hf_json_number(hf_json *json, double value); /* to 6 digits; what is not finite writes null */
 void hf_json_bool(hf_json *json, bool value);

@@ -293,35 +293,32 @@ static void show_json_text(hf_json *json, const hf_shown *shown, const char *tex
 }
 
 /* "type/id"; of an event of a type the type alone, and of a session's null. */
-static void show_json_resource(hf_json *json, const hf_resource *resource)
+static void show_json_resource(hf_json *json, const hf_shown *shown, const hf_resource *resource)
 {
     char text[HF_RESOURCE_SIZE];
     hf_resource_format(resource, text);
-    if (resource->id[0] == '\0')
-        hf_json_text(json, resource->type[0] == '\0' ? NULL : resource->type);
+    show_json_text(json, shown, resource->id[0] == '\0' ? resource->type : text);
+}
+
+static void show_json_number(hf_json *json, const hf_shown *shown, int64_t number)
+{
+    if (number == 0 && (shown->flags & HF_MAYBE))
+        hf_json_text(json, NULL);
+    else if (shown->kind == HF_ROW_TIME)
+        hf_json_time(json, number);
+    else if (shown->kind == HF_ROW_SPAN)
+        hf_json_seconds(json, number);
     else
-        hf_json_text(json, text);
+        hf_json_int(json, number);
 }
 
 static void show_json(hf_json *json, const hf_shown *shown, const void *at)
 {
-    const int64_t number = shown->size == sizeof number ? *(const int64_t *)at : 0;
-    const bool none = number == 0 && (shown->flags & HF_MAYBE);
     switch (shown->kind) {
     case HF_ROW_NUM:
-        if (none)
-            hf_json_text(json, NULL);
-        else
-            hf_json_int(json, number);
-        break;
     case HF_ROW_TIME:
-        hf_json_time(json, number);
-        break;
     case HF_ROW_SPAN:
-        if (none)
-            hf_json_text(json, NULL);
-        else
-            hf_json_seconds(json, number);
+        show_json_number(json, shown, *(const int64_t *)at);
         break;
     case HF_ROW_FLAG:
         hf_json_bool(json, *(const bool *)at);
@@ -336,7 +333,7 @@ static void show_json(hf_json *json, const hf_shown *shown, const void *at)
         hf_json_text(json, hf_event_kind_name((hf_event_kind)hf_walk_enum(at)));
         break;
     case HF_ROW_RESOURCE:
-        show_json_resource(json, at);
+        show_json_resource(json, shown, at);
         break;
     default:
         show_json_text(json, shown, at);

@@ -79,10 +79,6 @@ static const wire_names outcomes = {outcome_name, HF_GRANTED, HF_ALREADY_YOURS +
 
 /* ---- members of rows ---- */
 
-const hf_row_fields *const wire_rows[] = {&hf_lock_fields,     &hf_request_fields, &hf_lost_fields,
-                                          &hf_resource_fields, &hf_session_fields, &hf_type_fields,
-                                          &hf_event_fields,    &hf_token_fields,   NULL};
-
 wire_field wire_field_of(const hf_shown *shown)
 {
     wire_field field = {shown->name, WIRE_CHARS, shown->at, .size = shown->size};
@@ -123,7 +119,7 @@ static const wire_field count_rows[] = {
     CHARS("type", hf_count, type, MUST),
     {"locks", WIRE_SIZE, offsetof(hf_count, locks), MUST, .about = "that live"},
 };
-const wire_table wire_count_table = {"count", count_rows, COUNT(count_rows), sizeof(hf_count)};
+static const wire_table count_table = {"count", count_rows, COUNT(count_rows), sizeof(hf_count)};
 
 /* ---- answers ---- */
 
@@ -145,7 +141,7 @@ static const wire_field answer_rows[] = {
     LIST("events", events, hf_event_fields),
     LIST("tokens", tokens, hf_token_fields),
     {"counts", WIRE_LIST, offsetof(hf_answer, counts), .beside = offsetof(hf_answer, counts_count),
-     .table = &wire_count_table, MAYBE},
+     .table = &count_table, MAYBE},
     {"total_locks", WIRE_SIZE, offsetof(hf_answer, total_locks), MAYBE,
      .about = "that live, of all types"},
     {"total_sessions", WIRE_SIZE, offsetof(hf_answer, total_sessions), MAYBE, .about = "that live"},
@@ -184,11 +180,12 @@ static const wire_field op_rows[] = {
           .about = "`ID.KEY`; of a session-open: the new one's, drawn by the caller"),
     LOGIN("replaces", replaces,  .takes = K(SESSION_OPEN), .about = "`ID.KEY` of older work, ended in the same step"),
     {"resource", WIRE_NAMED, offsetof(hf_op, type), .beside = offsetof(hf_op, id), .needs = ON_ONE, .takes = K(NOTE),
-     .about = "`type/id`; of a note also a type alone"},
+     .about = "of a note also a type alone"},
     STRING("type", type,         .needs = K(TYPE_GET) | K(TYPE_SET), .takes = K(LIST)),
     NAME("mode", hf_op, mode, modes, .takes = K(ACQUIRE), .about = "`exclusive` when left out"),
     NAME("policy", hf_op, policy, policies, .needs = K(TYPE_SET)),
-    SPAN("ttl_seconds", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET) | K(TOKEN_CREATE)),
+    SPAN("ttl_seconds", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET)),
+    SPAN("expires_seconds", hf_op, ttl_us, .takes = K(TOKEN_CREATE), .about = "the token ends after that long; never when left out"),
     SPAN("max_ttl_seconds", hf_op, ttl_max_us, .takes = K(TYPE_SET)),
     SPAN("idle_seconds", hf_op, idle_us, .takes = K(SESSION_OPEN)),
     {"fence", WIRE_FENCE, offsetof(hf_op, fence), .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(DECLINE) | K(FORCE_RELEASE) | K(SAVE),
@@ -200,9 +197,9 @@ static const wire_field op_rows[] = {
     STRING("message", text,      .takes = K(REQUEST) | K(DECLINE) | K(SESSION_FIND),
            .about = "what who holds it, or who asked, gets to read; of a session-find: what was proved"),
     STRING("reason", text,       .needs = K(FORCE_RELEASE) | K(NOTE), .takes = K(SAVE)),
-    NAME("event", hf_op, event, events, .needs = K(NOTE), .about = "what a note is of: `denied` or `unauthenticated`"),
+    NAME("kind", hf_op, event, events, .needs = K(NOTE), .about = "what a note is of: `denied` or `unauthenticated`"),
     STRING("actor", actor,       .takes = K(FORCE_RELEASE) | K(TYPE_SET) | K(NOTE) | K(TOKEN_CREATE) | K(TOKEN_REVOKE), .about = "who does it, where that isn't the session's user"),
-    STRING("caller", caller,     .takes = K(SESSION_OPEN) | K(COUNT), .about = "id of the token that opens the session; of a count: whose sessions alone are counted"),
+    STRING("token", caller,      .takes = K(SESSION_OPEN) | K(COUNT), .about = "public id of the token that opens the session, where that isn't the one presented; of a count: whose sessions alone are counted"),
     STRING("target", target,     .needs = K(HAND_OVER) | K(DECLINE), .takes = K(LIST) | K(COUNT) | K(SESSION_FIND),
            .about = "a session's public id; of a count: whose locks alone are counted; of a session-find: in place of `session`, with `message` and `sha256`"),
     STRING("user", user,         .needs = K(SESSION_OPEN), .takes = K(LIST) | K(SESSIONS) | K(NOTE) | K(SAVE)),

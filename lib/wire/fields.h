@@ -18,8 +18,8 @@ typedef enum wire_kind {
     WIRE_NAME,   /* an enum, by `names`; 0 */
     WIRE_LOGIN,  /* const hf_credentials *, as "ID.KEY"; NULL */
     WIRE_DIGEST, /* const unsigned char *, of 32 bytes, as 64 hex digits; NULL */
-    WIRE_PLACE,  /* hf_resource, as "type/id" or a type alone; all zero */
-    WIRE_NAMED,  /* the same in two const char *, the id `beside`; NULL */
+    WIRE_PLACE,  /* hf_resource of a row, as "type/id" or a type alone */
+    WIRE_NAMED,  /* the same in two const char *, the id `beside`; NULL: no type, no id */
     WIRE_CURSOR, /* hf_cursor, as a text; all zero */
     WIRE_LIST,   /* pointer to structs of `rows` or `table`, their number `beside`; none */
     /* size_t: the number of a list that isn't told (its pointer, at `beside`, is NULL); 0 */
@@ -61,10 +61,6 @@ struct wire_table {
 
 extern const wire_table wire_op_table;
 extern const wire_table wire_answer_table;
-
-/* What the lists of answers are of: for docs/wire.md. The rows end with NULL. */
-extern const hf_row_fields *const wire_rows[];
-extern const wire_table wire_count_table;
 
 /* A member of a row's public struct, as JSON has it. */
 wire_field wire_field_of(const hf_shown *shown);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 18 }; /* of microseconds */
+#define A_RESOURCE "a text, TYPE/ID"
 
 /* ---- sentences ---- */
 
@@ -133,19 +133,22 @@ static decimal decimal_of(hf_slice text)
 int64_t wire_us_of(hf_slice text)
 {
     decimal d = decimal_of(text);
+    const int sign = d.minus ? -1 : 1;
     long kept = d.point + 6;
-    bool zero = d.size == 0 || *d.at < '1' || *d.at > '9';
     int64_t us = 0;
-    if (zero || kept < 0)
+    if (d.size == 0 || *d.at < '1' || *d.at > '9')
         return 0;
-    if (kept > DIGITS_MAX)
-        return d.minus ? INT64_MIN : INT64_MAX;
-    for (; kept > 0; kept--) {
+    bool fits = true, rounds = kept >= 0;
+    for (; kept > 0 && fits; kept--) {
         char digit = next_digit(&d);
-        us = us * 10 + (digit == '\0' ? 0 : digit - '0');
+        fits = !__builtin_mul_overflow(us, 10, &us) &&
+               !__builtin_add_overflow(us, digit == '\0' ? 0 : sign * (digit - '0'), &us);
     }
-    us += next_digit(&d) >= '5';
-    return d.minus ? -us : us;
+    if (fits && rounds && next_digit(&d) >= '5')
+        fits = !__builtin_add_overflow(us, sign, &us);
+    if (!fits)
+        return d.minus ? INT64_MIN : INT64_MAX;
+    return us == 0 ? sign : us;
 }
 
 /* ---- one field ---- */
@@ -234,8 +237,8 @@ static hf_status wire_read_member(wire_reader *reader, const wire_field *field,
                                   const hf_json_value *value, char *base);
 
 /* The public struct of a row. What may be missing, or null, is zero then. */
-static hf_status read_row(wire_reader *reader, const hf_json_value *object, const hf_row_fields *of,
-                          char *out)
+static hf_status wire_read_row(wire_reader *reader, const hf_json_value *object,
+                               const hf_row_fields *of, char *out)
 {
     if (object->type != HF_JSON_OBJECT)
         return wire_fail(reader, "this must be an object.");
@@ -271,7 +274,7 @@ static hf_status wire_read_list(wire_reader *reader, const wire_field *field,
          item = item->next, reader->item++) {
         char *to = items + reader->item * size;
         hf_status status = field->rows != NULL
-                               ? read_row(reader, item, field->rows, to)
+                               ? wire_read_row(reader, item, field->rows, to)
                                : wire_struct_read(reader, item, field->table, UINT64_MAX, NULL,
                                                   field->table->noun, to);
         if (status != HF_OK)
@@ -307,6 +310,8 @@ static hf_status read_span(const wire_reader *reader, const wire_field *field,
     if (value->type != HF_JSON_WHOLE && value->type != HF_JSON_FRACTION)
         return wire_fail_type(reader, field->name, "a number of seconds");
     *out = wire_us_of(value->text);
+    if (*out == 0 && !reader->lenient) /* taken as given, it would mean the default */
+        return wire_fail(reader, "\"%s\" can't be 0; leave it out.", field->name);
     return HF_OK;
 }
 
@@ -322,12 +327,12 @@ static void split_named(hf_slice text, hf_slice *type, hf_slice *id)
     *id = (hf_slice){slash + 1, text.size - type->size - 1};
 }
 
-static hf_status read_place(const wire_reader *reader, const wire_field *field,
-                            const hf_json_value *value, hf_resource *out)
+static hf_status wire_read_place(const wire_reader *reader, const wire_field *field,
+                                 const hf_json_value *value, hf_resource *out)
 {
     hf_slice type, id;
     if (value->type != HF_JSON_TEXT)
-        return wire_fail_type(reader, field->name, "a text");
+        return wire_fail_type(reader, field->name, A_RESOURCE);
     split_named(value->text, &type, &id);
     if (type.size >= sizeof out->type || id.size >= sizeof out->id)
         return wire_fail(reader, "\"%s\" is longer than a resource can be.", field->name);
@@ -341,10 +346,10 @@ static hf_status read_named(const wire_reader *reader, const wire_field *field,
 {
     hf_slice type, id;
     if (value->type != HF_JSON_TEXT)
-        return wire_fail_type(reader, field->name, "a text");
+        return wire_fail_type(reader, field->name, A_RESOURCE);
     split_named(value->text, &type, &id);
     char *name = hf_arena_text(reader->arena, type);
-    const char *rest = id.at; /* the end of the text */
+    const char *rest = id.at; /* up to the end of the text */
     if (name == NULL)
         return hf_fail_memory(reader->err);
     memcpy(base + field->at, &name, sizeof name);
@@ -364,7 +369,7 @@ static hf_status read_cursor(const wire_reader *reader, const wire_field *field,
     hf_slice type, id;
     split_named((hf_slice){value->text.at, named}, &type, &id);
     if (type.size >= sizeof out->resource.type || id.size >= sizeof out->resource.id ||
-        strlen(session) >= sizeof out->session)
+        strlen(session) >= sizeof out->session || (type.size == 0 && id.at != NULL))
         return wire_fail(reader, "\"%s\" is no place to go on from: pass \"next\" as it is.",
                          field->name);
     hf_slice_copy(out->resource.type, sizeof out->resource.type, type);
@@ -423,7 +428,7 @@ static hf_status wire_read_member(wire_reader *reader, const wire_field *field,
     case WIRE_SPAN:
         return read_span(reader, field, value, out);
     case WIRE_PLACE:
-        return read_place(reader, field, value, out);
+        return wire_read_place(reader, field, value, out);
     case WIRE_NAMED:
         return read_named(reader, field, value, base);
     case WIRE_CURSOR:
@@ -447,6 +452,15 @@ static size_t find_row(const wire_table *table, uint64_t of, hf_slice name)
     return i;
 }
 
+/* A resource that was read without an id. */
+static bool is_type_alone(const wire_field *field, const char *base)
+{
+    const char *id = NULL;
+    if (field->kind == WIRE_NAMED)
+        memcpy(&id, base + field->beside, sizeof id);
+    return field->kind == WIRE_NAMED && id == NULL;
+}
+
 hf_status wire_struct_read(wire_reader *reader, const hf_json_value *object,
                            const wire_table *table, uint64_t of, const char *but, const char *who,
                            void *out)
@@ -462,6 +476,9 @@ hf_status wire_struct_read(wire_reader *reader, const hf_json_value *object,
             return unknown_field(reader, field->name, table, of, but, who);
         }
         hf_status status = wire_read_member(reader, &table->fields[row], field, out);
+        if (status == HF_OK && (table->fields[row].needs & of) &&
+            is_type_alone(&table->fields[row], out))
+            status = wire_fail_type(reader, table->fields[row].name, A_RESOURCE);
         if (status != HF_OK)
             return status;
         seen |= UINT64_C(1) << row;

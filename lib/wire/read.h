@@ -36,8 +36,8 @@ hf_status wire_fail_unknown(const wire_reader *reader, hf_slice name, const char
 hf_status wire_fence_read(const wire_reader *reader, const char *name, const hf_json_value *value,
                           int64_t *out);
 
-/* Seconds as JSON writes a number, in microseconds, to the nearest. INT64_MAX or INT64_MIN: there are
- * too many. */
+/* Seconds as JSON writes a number, in microseconds: to the nearest, but 0 for 0 alone. INT64_MAX or
+ * INT64_MIN: there are too many. */
 int64_t wire_us_of(hf_slice text);
 
 /* Adds ", name" (the first without the comma), as far as there is room. */

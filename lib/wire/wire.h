@@ -4,8 +4,8 @@
  * end comes out at the other, bit for bit. docs/wire.md describes it for those who speak it
  * themselves.
  *
- * /v1/batch speaks microseconds, as whole numbers in fields called ..._us; the other routes speak
- * RFC 3339 and seconds.
+ * Rows are written as everywhere (hf_show_json): times as RFC 3339 with microseconds, durations as
+ * numbers of seconds, a resource as "type/id".
  *
  * The shape is judged here: fields, types of values, sizes. The values are judged by the store,
  * which answers for each op, as it does for an op that never was on the wire. Only credentials are

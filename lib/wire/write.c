@@ -58,8 +58,8 @@ static bool is_absent(const wire_field *field, const char *base)
         return !*(const bool *)at;
     case WIRE_NAME:
         return enum_at(at) == 0;
-    case WIRE_PLACE:
-        return is_zero(at, sizeof(hf_resource));
+    case WIRE_PLACE: /* of a row */
+        return true;
     case WIRE_CURSOR:
         return is_zero(at, sizeof(hf_cursor));
     case WIRE_LIST:
@@ -105,28 +105,6 @@ static const char *member_flaw(const wire_field *field, const char *base, uint64
                                                    : NULL;
     return text == NULL || of == UINT64_MAX || hf_text_is_utf8(text, strlen(text)) ? NULL
                                                                                    : "is not UTF-8";
-}
-
-/* In an answer a byte that isn't UTF-8 becomes a question mark: what was done is told in any case.
- * */
-static void wire_write_text(hf_json *json, const char *text)
-{
-    size_t size = text == NULL ? 0 : strlen(text);
-    if (text == NULL || hf_text_is_utf8(text, size)) {
-        hf_json_text(json, text);
-        return;
-    }
-    char copy[HF_MESSAGE_SIZE];
-    hf_slice_copy(copy, sizeof copy, (hf_slice){text, size});
-    size = strlen(copy);
-    for (size_t i = 0; i < size;) {
-        uint32_t value;
-        size_t n = hf_utf8_decode(copy + i, size - i, &value);
-        if (n == 0)
-            copy[i] = '?';
-        i += n == 0 ? 1 : n;
-    }
-    hf_json_text(json, copy);
 }
 
 static void write_login(hf_json *json, const hf_credentials *login)
@@ -194,10 +172,10 @@ static const wire_field *write_member(hf_json *json, const wire_field *field, co
     hf_json_name(json, field->name);
     switch (field->kind) {
     case WIRE_STRING:
-        wire_write_text(json, text_at(at));
+        hf_json_text(json, text_at(at));
         break;
     case WIRE_CHARS:
-        wire_write_text(json, at);
+        hf_json_text(json, at);
         break;
     case WIRE_INT:
     case WIRE_FENCE:
@@ -225,11 +203,6 @@ static const wire_field *write_member(hf_json *json, const wire_field *field, co
     case WIRE_SPAN:
         hf_json_seconds(json, *(const int64_t *)at);
         break;
-    case WIRE_PLACE: {
-        const hf_resource *place = at;
-        write_named(json, place->type, place->id[0] == '\0' ? NULL : place->id);
-        break;
-    }
     case WIRE_NAMED:
         write_named(json, text_at(at), list_of(base, field->beside));
         break;
@@ -241,6 +214,8 @@ static const wire_field *write_member(hf_json *json, const wire_field *field, co
     }
     case WIRE_LIST:
         bad = wire_write_list(json, field, base, of, flaw);
+        break;
+    case WIRE_PLACE: /* rows are written by hf_show_json */
         break;
     }
     return bad;

@@ -341,7 +341,7 @@ static hf_status authorize_open(caller *who, hf_op *op, hf_error *err)
     if (named && !authorize_allows(token, HF_ROLE_ADMIN, NULL))
         return hf_fail(
             err, HF_DENIED,
-            "The token '%s' may not open a session in another token's name: leave \"caller\" out.",
+            "The token '%s' may not open a session in another token's name: leave \"token\" out.",
             token->name);
     if (!named)
         op->caller = token->id;

@@ -2,7 +2,7 @@
 # Every verb, as a person and as a program gets to read it.
 source "$(dirname "$0")/lib.sh"
 
-LOCK='{"resource", "mode", "fence", "since", "expires", "purpose", "session", "user", "name"}'
+LOCK='{"resource", "mode", "fence", "since", "expires", "ends", "purpose", "session", "user", "name"}'
 TIME='__import__("re").fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", %s)'
 time_of() { printf "$TIME" "$1"; }
 
@@ -13,9 +13,10 @@ expect "--version tells the version" 0 'holdfast [0-9]*.[0-9]*.[0-9]*'
 
 as alice
 run session open --user alice --name "Alice Chen" --json
-expect_json "session open answers id, key, user, name, idle bound and end" 0 \
-    'set(d) == {"id", "key", "user", "name", "idle_seconds", "expires"} and d["user"] == "alice" and d["name"] == "Alice Chen"
-     and d["idle_seconds"] == 300 and len(d["id"]) == 32 and len(d["key"]) >= 32 and '"$(time_of 'd["expires"]')"
+expect_json "session open answers the session with all its fields and its key" 0 \
+    'set(d) == {"id", "user", "name", "idle_seconds", "opened", "expires", "ended", "token", "key"} and d["user"] == "alice"
+     and d["name"] == "Alice Chen" and d["idle_seconds"] == 300 and len(d["id"]) == 32 and len(d["key"]) >= 32 and d["ended"] is None
+     and d["opened"] < d["expires"] and '"$(time_of 'd["opened"]') and $(time_of 'd["expires"]')"
 alice=$(field 'd["id"]')
 as bob
 run session open --user bob --name "Bob Smith" --idle 90s
@@ -138,7 +139,7 @@ expect "a beat tells who asks for what, and how to give it" 0 \
 run session beat --json
 expect_json "beat answers its bound, locks, what was lost and requests" 0 \
     "set(d) == {'expires', 'locks', 'lost', 'requests'} and d['locks'] == 1 and d['lost'] == []
-     and d['requests'][0]['session'] == '$bob' and set(d['requests'][0]) >= {'resource', 'session', 'name', 'message'}"
+     and d['requests'][0]['session'] == '$bob' and set(d['requests'][0]) == {'resource', 'session', 'user', 'name', 'message', 'at'}"
 run decline policy/12345 --to "$bob" --message "Not before noon"
 expect "decline in words" 0 'Declined the request for policy/12345: Alice Chen holds it (exclusive, fence *'
 run decline policy/12345 --to "$bob"

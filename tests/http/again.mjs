@@ -77,7 +77,7 @@ const [made] = await test("making a token", 1, ["POST", "/v1/tokens", { token, b
 await test("revoking it", 1, ["DELETE", `/v1/tokens/${made.json.id}`, { token }]);
 await test("closing the session", 2, ["DELETE", `/v1/sessions/${alice.id}`, { session: alice }], nothing);
 
-const batch = { ops: [{ op: "acquire", session: `${bob.id}.${bob.key}`, type: "doc", id: "6", request_id: "batch-1" }] };
+const batch = { ops: [{ op: "acquire", session: `${bob.id}.${bob.key}`, resource: "doc/6", request_id: "batch-1" }] };
 const askBatch = () => server.ask("POST", "/v1/batch", { token, body: batch });
 const batches = [await askBatch(), await askBatch()];
 check(batches.every((answer) => answer.status === 200), "a batch is asked again", batches.map((answer) => answer.text));

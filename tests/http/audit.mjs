@@ -107,7 +107,7 @@ const csrf = address();
 await raw("DELETE", "/v1/tokens/" + "0".repeat(32), { cookie: `__Host-holdfast=${admin}`, ...from(csrf) });
 expected.push({ sentence: "a change by a cookie alone is noted", fits: (event) => event.kind === "denied" && event.reason.startsWith(`from ${csrf}: `) });
 const inBatch = address();
-const op = { op: "release", session: `${alice.id}.${"0".repeat(64)}`, type: "policy", id: "1" };
+const op = { op: "release", session: `${alice.id}.${"0".repeat(64)}`, resource: "policy/1" };
 await server.ask("POST", "/v1/batch", { token: shop.token, body: { ops: [op] }, headers: from(inBatch) });
 expected.push({ sentence: "a wrong key in a batch is noted", fits: (event) => event.kind === "denied" && event.reason.startsWith(`from ${inBatch}: `) });
 

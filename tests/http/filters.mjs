@@ -21,8 +21,8 @@ for (let round = 0; round < 3; round++) {
   for (let i = 0; i < 400; i++) {
     const session = key(people[i % 3]);
     const type = i % 7 ? "policy" : "claim";
-    ops.push({ op: "acquire", type, id: `${round}-${i}`, session });
-    ops.push({ op: "release", type, id: `${round}-${i}`, session });
+    ops.push({ op: "acquire", resource: `${type}/${round}-${i}`, session });
+    ops.push({ op: "release", resource: `${type}/${round}-${i}`, session });
   }
   const { status, text } = await batch(ops);
   if (status !== 200) throw new Error(text);

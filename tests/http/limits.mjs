@@ -83,10 +83,10 @@ for (const [what, ask] of Object.entries(guesses)) {
   check(meanwhile.every((answer) => answer.status === 200), "whom the server knows goes on from there", statuses(meanwhile));
 }
 check((await addresses.ask("GET", "/v1/locks", { token: "f".repeat(64), headers: from("2001:db8:1::1") })).status === 401, "another network is not concerned");
-const giving = await times(60, () => addresses.ask("POST", "/v1/batch", { body: { ops: [{ op: "release", session: `${carol.id}.${carol.key}`, type: "policy", id: "1" }] }, headers: from("198.18.0.1") }));
+const giving = await times(60, () => addresses.ask("POST", "/v1/batch", { body: { ops: [{ op: "release", session: `${carol.id}.${carol.key}`, resource: "policy/1" }] }, headers: from("198.18.0.1") }));
 check(giving.every((answer) => answer.status === 200), "a batch in which a session only gives back counts for that session, not for its address", statuses(giving));
 const invented = (i) => `${(i + 1).toString(16).padStart(32, "0")}.${"1".repeat(64)}`;
-const many = (op, session = invented, count = 1024) => ({ ops: Array.from({ length: count }, (_, i) => ({ op, session: session(i), ...(op === "release" && { type: "policy", id: "1" }) })) });
+const many = (op, session = invented, count = 1024) => ({ ops: Array.from({ length: count }, (_, i) => ({ op, session: session(i), ...(op === "release" && { resource: "policy/1" }) })) });
 const whole = await times(3, () => addresses.ask("POST", "/v1/batch", { body: many("beat"), headers: from("198.18.2.1") }));
 check(statuses(whole) === "200 429 429" && whole[0].json.answers.every((answer) => answer.status === "not_found"), "a batch larger than the burst takes all of it, and is let through when it is full", statuses(whole));
 const elsewhere = await addresses.ask("GET", "/v1/locks", { headers: from("198.18.1.1") });
@@ -197,8 +197,8 @@ check(seen('holdfast_http_requests_total{route="lookup",method="POST",code="4xx"
 check((await lookUp(near.slice(-3))).status === 200, "less is answered");
 // What was done is not refused, whatever can be told of it.
 const clerk = await large.open("clerk");
-const looks = Array(1000).fill({ op: "who", type: "policy", id: wide });
-const mixed = await large.ask("POST", "/v1/batch", { token: large.token, body: { ops: [{ op: "acquire", session: `${clerk.id}.${clerk.key}`, type: "claim", id: "1" }, ...looks] } });
+const looks = Array(1000).fill({ op: "who", resource: `policy/${wide}` });
+const mixed = await large.ask("POST", "/v1/batch", { token: large.token, body: { ops: [{ op: "acquire", session: `${clerk.id}.${clerk.key}`, resource: "claim/1" }, ...looks] } });
 check(mixed.status === 504 && mixed.json.code === "unsure" && mixed.json.message.startsWith("The batch was carried out"),
   "of a batch that has changed something it is unsure", `${mixed.status} ${mixed.text.slice(0, 300)}`);
 check((await lookUp(["claim/1"])).json.resources[0].holders.length === 1, "and it is done");

@@ -105,7 +105,7 @@ const none = [
   await server.ask("PATCH", where, { session: alice, headers: { "Holdfast-Fence": "0" }, body: { ttl_seconds: 60 } }),
   await server.ask("POST", `${where}/hand-over`, { session: alice, headers: { "Holdfast-Fence": "0" }, body: { session: bob.id } }),
 ];
-const asOp = { op: "force-release", type: record.type, id: record.id, reason: "no grant", fence: 0 };
+const asOp = { op: "force-release", resource: `${record.type}/${record.id}`, reason: "no grant", fence: 0 };
 none.push(await server.ask("POST", "/v1/batch", { token, body: { ops: [asOp] } }));
 const still = await call("who", { path: record, token }, 200);
 check(none.every((answer) => answer.status === 400 && answer.json.message.includes("No grant has the fence 0")) &&
@@ -153,9 +153,14 @@ await call("history", { token, query: { span: "day" } }, 200);
 await call("logout", {}, 204);
 await call("token-revoke", { path: { token: made.id }, token }, 200);
 await call("audit-log", { token, query: { limit: "1000" } }, 200);
-const batch = { ops: [{ op: "who", type: "policy", id: "1" }, { op: "release", type: "policy", id: "9", session: `${bob.id}.${bob.key}` }] };
+const batch = { ops: [{ op: "who", resource: "policy/1" }, { op: "release", resource: "policy/9", session: `${bob.id}.${bob.key}` }] };
 const answers = await call("batch", { token, body: batch }, 200);
 check(answers.json.answers[1].status === "not_held", "a refused op of a batch does not fail the others", answers.text);
+for (const [op, rows] of [["list", "locks"], ["sessions", "sessions"], ["types", "types"], ["tokens", "tokens"]]) {
+  const [there, here] = [await call("batch", { token, body: { ops: [{ op }] } }, 200), await call(op, { token }, 200)];
+  check(here.json[rows].length > 0 && JSON.stringify(there.json.answers[0][rows]) === JSON.stringify(here.json[rows]),
+    `${rows} are the same JSON in a batch`, [there.text, here.text]);
+}
 await call("session-close", { path: { session: alice.id }, session: alice }, 200);
 await call("session-close-beacon", { path: { session: bob.id }, body: JSON.stringify({ key: bob.key }), type: "text/plain;charset=UTF-8" }, 200);
 await call("health", {}, 200);

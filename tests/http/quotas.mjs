@@ -10,7 +10,7 @@ const giveBack = (server, session, id) => server.ask("DELETE", `/v1/locks/policy
 const held = async (server, session) => (await server.ask("GET", `/v1/locks?session=${session.id}&limit=1000`, { token: server.token })).json.locks.length;
 const login = (session) => `${session.id}.${session.key}`;
 const batch = async (server, ops, token) => (await server.ask("POST", "/v1/batch", { body: { ops }, token })).json.answers;
-const acquire = (session, id, more = {}) => ({ op: "acquire", session: login(session), type: "policy", id: String(id), ...more });
+const acquire = (session, id, more = {}) => ({ op: "acquire", session: login(session), resource: `policy/${id}`, ...more });
 const words = (answers) => answers.map((answer) => answer.status).join(" ");
 const counted = async (server, body) => (await batch(server, [{ op: "count", ...body }], server.token))[0];
 
@@ -39,7 +39,7 @@ const handOver = (server, session, id, to, more = {}) => server.ask("POST", `/v1
 const tooMuch = await handOver(one, bob, 200, alice);
 check(tooMuch.status === 429 && tooMuch.json.message === "The session that was to get it holds 10 locks, as many as one session may on this server (locks-session): release some first." &&
   (await held(one, alice)) === 10, "what is handed over counts for the one who gets it", tooMuch.text);
-const overInBatch = await batch(one, [{ op: "hand-over", session: login(bob), type: "policy", id: "200", target: alice.id }, { op: "holds", session: login(bob), type: "policy", id: "200" }]);
+const overInBatch = await batch(one, [{ op: "hand-over", session: login(bob), resource: "policy/200", target: alice.id }, { op: "holds", session: login(bob), resource: "policy/200" }]);
 check(words(overInBatch) === "too_many ok", "in a batch too", overInBatch);
 await giveBack(one, alice, 0);
 const retry = { headers: { "Idempotency-Key": "given" } };
@@ -96,7 +96,7 @@ check(words(answers) === `${"ok ".repeat(10)}too_many too_many ok ok`, "of a bat
 check(answers[10].message.includes("(locks-session)"), "in a sentence", answers[10].message);
 check((await metrics(one))('holdfast_callers_refused_total{reason="rate_limited"}') === refusedBefore + 2 &&
   (await metrics(one))('holdfast_ops_total{op="acquire",status="too_many"}') === 2, "the metrics know it");
-answers = await batch(one, [acquire(fred, "h3"), acquire(fred, "j"), { op: "release", session: login(fred), type: "policy", id: "h1" }]);
+answers = await batch(one, [acquire(fred, "h3"), acquire(fred, "j"), { op: "release", session: login(fred), resource: "policy/h1" }]);
 check(words(answers) === "ok too_many ok", "what it holds is no new one, and giving back goes on", words(answers));
 answers = await batch(one, [acquire(fred, "k0", { linked: true }), acquire(fred, "k1"), acquire(fred, "k2")]);
 check(words(answers) === "not_applied too_many ok" && (await held(one, fred)) === 10, "a linked run goes as a whole or not at all", words(answers));
@@ -106,7 +106,7 @@ const hex = () => Array.from({ length: 32 }, () => Math.floor(Math.random() * 16
 const hugo = { id: hex(), key: hex() + hex() };
 answers = await batch(one, [{ op: "session-open", session: login(hugo), user: "hugo" }, ...names("n", 11).map((id) => acquire(hugo, id))], one.token);
 check(words(answers) === `ok ${"ok ".repeat(10)}too_many`, "a session that the same batch opens has its limit too", words(answers));
-const mixed = await atOnce(20, (i) => batch(one, [fred, gina, hugo, emil].flatMap((who) => [acquire(who, `o${i}`), { op: "release", session: login(who), type: "policy", id: `o${i}` }]).sort(() => Math.random() - 0.5)));
+const mixed = await atOnce(20, (i) => batch(one, [fred, gina, hugo, emil].flatMap((who) => [acquire(who, `o${i}`), { op: "release", session: login(who), resource: `policy/o${i}` }]).sort(() => Math.random() - 0.5)));
 check(mixed.every((one) => one.length === 8), "batches of several sessions do not wait for each other in a ring");
 for (const who of [fred, gina, hugo, emil]) check((await held(one, who)) <= 10, "and nobody holds more than they may", await held(one, who));
 
@@ -144,7 +144,7 @@ check(statuses(opened) === "201 201" && opened[0].json.id === opened[1].json.id,
 check((await openAs(shop)).status === 429, "but not for another");
 const pens = await atOnce(30, () => openAs(desk));
 check(having(pens, 201) === 4 && having(pens, 429) === 26, "of thirty at once as many are opened as fit", statuses(pens));
-check((await counted(many, { caller: desk.id })).total_sessions === 5, "the store counts as many");
+check((await counted(many, { token: desk.id })).total_sessions === 5, "the store counts as many");
 const brief = await makeToken("brief");
 await times(5, () => openAs(brief, { body: { idle_seconds: 3 } }));
 check((await openAs(brief)).status === 429, "a third token is full too");

@@ -50,7 +50,7 @@ const drawn = () => `${randomBytes(16).toString("hex")}.${randomBytes(32).toStri
 // Many at once, in the name of a token, as only an administrator may.
 const openedFor = async (by, user, count) => {
   const logins = Array.from({ length: count }, drawn);
-  const ops = logins.map((session) => ({ op: "session-open", session, user, caller: by.id, idle_us: 3600000000 }));
+  const ops = logins.map((session) => ({ op: "session-open", session, user, token: by.id, idle_seconds: 3600 }));
   const { answers } = await must("POST", "/v1/batch", { token: admin, body: { ops } }, 200);
   if (!answers.every((answer) => answer.status === "ok")) throw new Error(JSON.stringify(answers));
   return logins.map((login) => ({ id: login.split(".")[0], key: login.split(".")[1] }));
@@ -246,10 +246,10 @@ const routes = [
 
 // The ops of a batch, by the same rules; here sessions stand in the op.
 const opening = (user, more = {}) => () => ({ session: drawn(), user, ...more });
-const record = (cell) => ({ type: "policy", id: cell.id });
+const record = (cell) => ({ resource: `policy/${cell.id}` });
 const ops = [
   { op: "session-open", rule: rules.opening("b-bob"), of: opening("b-bob"), alone: true },
-  { op: "session-open", name: "session-open for another token", rule: rules.openingFor, of: opening("a-ann", { caller: victim.id }), alone: true },
+  { op: "session-open", name: "session-open for another token", rule: rules.openingFor, of: opening("a-ann", { token: victim.id }), alone: true },
   { op: "beat", rule: rules.beat, needs: true },
   { op: "close", rule: rules.ending, needs: true, ends: true },
   { op: "acquire", rule: rules.work, of: record, needs: true },
@@ -266,7 +266,7 @@ const ops = [
   { op: "decline", rule: rules.work, before: askedOfIt, of: (cell) => ({ ...record(cell), target: bystander.id }), needs: true },
   { op: "force-release", rule: rules.force, before: heldByAnother, of: (cell) => ({ ...record(cell), reason: "table" }) },
   { op: "type-get", rule: withoutSession(rules.known), of: () => ({ type: "policy" }), alone: true },
-  { op: "note", rule: rules.token("admin"), of: () => ({ reason: "table", event: "denied" }), alone: true },
+  { op: "note", rule: rules.token("admin"), of: () => ({ reason: "table", kind: "denied" }), alone: true },
   { op: "session-find", rule: rules.key, needs: true },
   { op: "type-set", rule: rules.token("admin", "policy"), of: () => ({ type: "policy", policy: "read-write" }), alone: true },
   { op: "types", rule: withoutSession(rules.known), alone: true },
@@ -399,7 +399,7 @@ for (const [name, ask] of askedAbout) {
       const id = `unseen-${++cells}`;
       await hold({ id }, bystander);
       const answers = [];
-      for (const one of [id, `free-${id}`]) answers.push(await ask({ who, session, id: one, fence }).then(({ status, text }) => `${status} ${text.replaceAll(one, "ID").replace(/"now_us":\d+/, "")}`));
+      for (const one of [id, `free-${id}`]) answers.push(await ask({ who, session, id: one, fence }).then(({ status, text }) => `${status} ${text.replaceAll(one, "ID").replace(/"now":"[^"]+"/, "")}`));
       if (answers[0] !== answers[1] || /carol/.test(answers[0])) told.push(`${name}${fence ? " with a fence" : ""}: ${answers.join(" | ")}`);
     }
   }
@@ -434,11 +434,11 @@ check((await server.ask("POST", `/v1/sessions/${older.id}/beat`, { session: olde
 
 // Nobody can borrow a session by pretending to open it in the same batch.
 const borrowed = { ops: [{ op: "session-open", session: `${older.id}.${"2".repeat(64)}`, user: "a-ann" },
-  { op: "acquire", session: `${older.id}.${"2".repeat(64)}`, type: "policy", id: "borrowed" }] };
+  { op: "acquire", session: `${older.id}.${"2".repeat(64)}`, resource: "policy/borrowed" }] };
 const borrow = await server.ask("POST", "/v1/batch", { token: everything.secret, body: borrowed });
 check(borrow.json.answers.every((answer) => answer.status !== "ok"), "nobody can open a session that there is", borrow.text);
 const narrowed = { ops: [{ op: "session-open", session: drawn(), user: "b-bob" }] };
-narrowed.ops.push({ op: "acquire", session: narrowed.ops[0].session, type: "policy", id: "narrowed" });
+narrowed.ops.push({ op: "acquire", session: narrowed.ops[0].session, resource: "policy/narrowed" });
 const narrow = await server.ask("POST", "/v1/batch", { token: tokens["a token with use:other"].secret, body: narrowed });
 check(narrow.json.answers[0].status === "ok" && narrow.json.answers[1].status === "denied", "what a batch opens has the rights of its token", narrow.text);
 
@@ -481,7 +481,7 @@ async function handOver(where, to, presented) {
   await must("PUT", path, { session: giver, body: {} }, 201);
   const by = { session: giver, token: presented };
   const answer = await where.ask("POST", `${path}/hand-over`, { ...by, body: { session: to.id } });
-  const ops = [{ op: "hand-over", session: `${giver.id}.${giver.key}`, type: "policy", id: `handed-${handed}`, target: to.id }];
+  const ops = [{ op: "hand-over", session: `${giver.id}.${giver.key}`, resource: `policy/handed-${handed}`, target: to.id }];
   const batch = answer.status === 200 ? null : await where.ask("POST", "/v1/batch", { ...by, body: { ops } });
   const { holders } = await must("GET", path, { token: admin }, 200);
   return { ...answer, holder: holders[0]?.session, batch: batch?.json.answers[0].status };
@@ -504,7 +504,7 @@ for (const where of [server, second]) { // the second has not seen these session
 await must("PUT", "/v1/locks/policy/handed-new", { session: giver, body: {} }, 201);
 const fresh = drawn();
 const inBatch = await must("POST", "/v1/batch", { token: others.secret, body: { ops: [{ op: "session-open", session: fresh, user: "d-gil" },
-  { op: "hand-over", session: `${giver.id}.${giver.key}`, type: "policy", id: "handed-new", target: fresh.split(".")[0] }] } }, 200);
+  { op: "hand-over", session: `${giver.id}.${giver.key}`, resource: "policy/handed-new", target: fresh.split(".")[0] }] } }, 200);
 check(inBatch.answers.map((answer) => answer.status).join() === "ok,denied", "nor is one that the same batch opens", inBatch.answers);
 const nobody = await handOver(server, { id: "0".repeat(32) });
 check(nobody.status === 404, "that there is no such session is still told", nobody.text);

@@ -87,7 +87,7 @@ async function live(server, book, store) {
   const batchKey = book.secret("a key of a batch", hex(32)), batchId = hex(16);
   const batchToken = book.secret("a token of a batch", hex(32));
   await ask("POST", "/v1/batch", { token: tokens[0].token, body: { ops: [{ op: "session-open", session: `${batchId}.${batchKey}`, user: "u-batch" },
-    { op: "acquire", session: `${batchId}.${batchKey}`, type: "policy", id: "batch" }, { op: "holds", session: `${batchId}.${batchKey}`, type: "policy", id: "batch" },
+    { op: "acquire", session: `${batchId}.${batchKey}`, resource: "policy/batch" }, { op: "holds", session: `${batchId}.${batchKey}`, resource: "policy/batch" },
     { op: "session-find", session: `${batchId}.${batchKey}` }] } });
   const sha256 = createHash("sha256").update(batchToken).digest("hex");
   await ask("POST", "/v1/batch", { token: admin, body: { ops: [{ op: "token-create", name: "by batch", token: hex(16), sha256, roles: "use" }] } });

@@ -42,7 +42,7 @@ for (const [what, wrong] of [["an editing session's key", `${alice.id}.${alice.k
 const listed = [await server.ask("GET", "/v1/sessions", { token: admin }), await server.ask("POST", "/v1/batch", { token: admin, body: { ops: [{ op: "sessions" }] } })];
 check(listed.every(({ text }) => text.includes(alice.id) && !text.includes(id)), "it is not among the editing sessions", listed.map(({ text }) => text));
 const plain = await made("use");
-const forged = { op: "session-open", session: `${"0".repeat(32)}.${"1".repeat(64)}`, user: "x", caller: `sign-in:${page.id}` };
+const forged = { op: "session-open", session: `${"0".repeat(32)}.${"1".repeat(64)}`, user: "x", token: `sign-in:${page.id}` };
 const refused = await server.ask("POST", "/v1/batch", { token: plain.token, body: { ops: [forged] } });
 check(refused.json.answers[0].status === "denied" && (await as(server, forged.session)).status === 401, "nobody forges one with a token's public id", refused.text);
 

@@ -247,7 +247,7 @@ const EACH = 4000;
 for (let at = 0; at < COUNT; at += EACH) {
   const session = key(await large.open(`user-${at / EACH}`, { name: `Person ${at / EACH}`, idle_seconds: 3600 }));
   for (let from = at; from < at + EACH; from += 1000) {
-    const ops = Array.from({ length: 1000 }, (_, i) => ({ op: "acquire", type: "record", id: String(from + i), session, purpose: `task ${(from + i) % 97}` }));
+    const ops = Array.from({ length: 1000 }, (_, i) => ({ op: "acquire", resource: `record/${from + i}`, session, purpose: `task ${(from + i) % 97}` }));
     const { status, text: said } = await large.ask("POST", "/v1/batch", { token: large.token, body: { ops } });
     if (status !== 200) throw new Error(said);
   }

@@ -58,7 +58,7 @@ export const get = (path, query = {}) => ask("GET", withQuery(path, query));
 export async function forceRelease(locks, reason, progress = () => {}) {
   const answers = [];
   for (let at = 0; at < locks.length; at += 500) {
-    const ops = locks.slice(at, at + 500).map(({ type, id, fence }) => ({ op: "force-release", type, id, fence, reason }));
+    const ops = locks.slice(at, at + 500).map(({ resource, fence }) => ({ op: "force-release", resource, fence, reason }));
     answers.push(...(await ask("POST", "/v1/batch", { ops })).answers);
     progress(answers.length);
   }

@@ -54,12 +54,10 @@ function scopes() {
 // ---- rows ----
 
 function lockOf(row) {
-  const slash = row.resource.indexOf("/");
   return {
     ...row,
     key: `${row.resource} ${row.session}`,
-    type: row.resource.slice(0, slash),
-    id: row.resource.slice(slash + 1),
+    type: row.resource.slice(0, row.resource.indexOf("/")),
     since: Date.parse(row.since),
     expires: row.expires === null ? null : Date.parse(row.expires),
     purpose: row.purpose ?? "",

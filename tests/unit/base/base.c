@@ -75,9 +75,15 @@ static void what_misleads_is_shown(void **state)
         {"a\xe2\x80\xae", 7, "a"},
         {"\xe2\x80", 64, "??"}, /* cut off before */
         {"\033[31m\r\n\t\x7f", 64, "\\u001b[31m\\u000d\\u000a\\u0009\\u007f"},
-        {"\xc2\x9b" "1m\xc2\xa0", 64, "\\u009b1m\xc2\xa0"},
-        {"\x9b" "1m\xff", 64, "?1m?"},
-        {"a\x9b" "1m\xc3\xa9\x9b\xe2\x82\xac\x80", 64, "a?1m\xc3\xa9?\xe2\x82\xac?"},
+        {"\xc2\x9b"
+         "1m\xc2\xa0",
+         64, "\\u009b1m\xc2\xa0"},
+        {"\x9b"
+         "1m\xff",
+         64, "?1m?"},
+        {"a\x9b"
+         "1m\xc3\xa9\x9b\xe2\x82\xac\x80",
+         64, "a?1m\xc3\xa9?\xe2\x82\xac?"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64];
@@ -359,6 +365,46 @@ static void json_is_escaped_and_its_commas_are_right(void **state)
     hf_free(text);
 }
 
+/* Whatever bytes a text has: control characters can't move a terminal's cursor, and what is no
+ * UTF-8 is a question mark. */
+static void any_text_becomes_json(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"ä✓😀", "\"ä✓😀\""},
+        {"\xc2\xa0\xc2\x9b\xc2\x80\x7f\b", "\"\xc2\xa0\\u009b\\u0080\\u007f\\u0008\""},
+        {"a\xff"
+         "b\xc3",
+         "\"a?b?\""},
+        {"\xe2\x9c", "\"??\""},
+        {"\xc0\xaf\xed\xa0\x80\xf5", "\"??????\""},
+        {"\xf0\x9f\x98\"", "\"???\\\"\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hf_json json = {0};
+        hf_json_text(&json, cases[i][0]);
+        char *text = hf_buffer_take(&json.out);
+        assert_string_equal(text, cases[i][1]);
+        hf_free(text);
+    }
+    static const struct {
+        int64_t us;
+        const char *text;
+    } spans[] = {{0, "0"},
+                 {-1, "-0.000001"},
+                 {-999999, "-0.999999"},
+                 {-1500000, "-1.5"},
+                 {INT64_MAX, "9223372036854.775807"},
+                 {INT64_MIN, "-9223372036854.775808"}};
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
+        hf_json json = {0};
+        hf_json_seconds(&json, spans[i].us);
+        char *text = hf_buffer_take(&json.out);
+        assert_string_equal(text, spans[i].text);
+        hf_free(text);
+    }
+}
+
 /* The table of statuses is what others build on. */
 static void every_status_has_its_place_on_the_wire(void **state)
 {
@@ -536,6 +582,7 @@ int main(void)
         cmocka_unit_test(a_version_and_the_conflicts_of_a_set_are_told),
         cmocka_unit_test(credentials_are_read_and_drawn_and_never_repeated),
         cmocka_unit_test(json_is_escaped_and_its_commas_are_right),
+        cmocka_unit_test(any_text_becomes_json),
         cmocka_unit_test(every_status_has_its_place_on_the_wire),
         cmocka_unit_test(a_buffer_has_a_ceiling),
         cmocka_unit_test(a_hash_table_finds_what_was_added_until_it_is_removed),

@@ -45,11 +45,21 @@ static void add_what(hf_buffer *out, const wire_field *field)
     case WIRE_NAME:
         docs_add_names(out, field->names);
         break;
-    case WIRE_NESTED:
-        hf_buffer_print(out, "a %s", field->table->noun);
+    case WIRE_TIME:
+        hf_buffer_print(out, "time");
+        break;
+    case WIRE_SPAN:
+        hf_buffer_print(out, "number of seconds");
+        break;
+    case WIRE_PLACE:
+    case WIRE_NAMED:
+        hf_buffer_print(out, "text, `type/id`");
+        break;
+    case WIRE_CURSOR:
+        hf_buffer_print(out, "text, up to %d bytes", HF_CURSOR_SIZE - 1);
         break;
     case WIRE_LIST:
-        hf_buffer_print(out, "array of %ss", field->table->noun);
+        hf_buffer_print(out, "array");
         break;
     }
 }
@@ -63,8 +73,27 @@ static void add_fields(hf_buffer *out, const wire_table *table, bool of_ops)
         hf_buffer_print(out, "| `%s` | ", field->name);
         add_what(out, field);
         if (!of_ops)
-            hf_buffer_print(out, " | %s", field->needs ? "always" : "unless zero");
+            hf_buffer_print(out, " | %s", field->needs ? "always" : "unless zero or empty");
         hf_buffer_print(out, " | %s |\n", field->about ? field->about : "");
+    }
+    hf_buffer_print(out, "\n");
+}
+
+/* What the rows of a list have. All of it is always there. */
+static void docs_add_row(hf_buffer *out, const hf_row_fields *of)
+{
+    hf_buffer_print(out, "| field | what it is |\n|---|---|\n");
+    for (const hf_shown *shown = of->shown; shown < of->shown + of->shown_count; shown++) {
+        const wire_field field = wire_field_of(shown);
+        hf_buffer_print(out, "| `%s` | ", field.name);
+        add_what(out, &field);
+        if (field.kind == WIRE_PLACE && (shown->flags & HF_MAYBE)) /* an event's */
+            hf_buffer_print(out, " or a type alone");
+        if (shown->flags & HF_EMPTY)
+            hf_buffer_print(out, "; empty: none");
+        else if (shown->flags & HF_MAYBE)
+            hf_buffer_print(out, ", or null");
+        hf_buffer_print(out, " |\n");
     }
     hf_buffer_print(out, "\n");
 }
@@ -97,9 +126,15 @@ static char *docs_generated(void)
     add_fields(&out, &wire_op_table, true);
     hf_buffer_print(&out, "### Answers\n\n");
     add_fields(&out, &wire_answer_table, false);
-    for (size_t i = 0; wire_nested_tables[i] != NULL; i++) {
-        hf_buffer_print(&out, "A **%s**:\n\n", wire_nested_tables[i]->noun);
-        add_fields(&out, wire_nested_tables[i], false);
+    for (size_t i = 0; i < wire_answer_table.count; i++) {
+        const wire_field *list = &wire_answer_table.fields[i];
+        if (list->kind != WIRE_LIST)
+            continue;
+        hf_buffer_print(&out, "Each of **%s**:\n\n", list->name);
+        if (list->rows != NULL)
+            docs_add_row(&out, list->rows);
+        else
+            add_fields(&out, list->table, false);
     }
     return hf_buffer_take(&out);
 }

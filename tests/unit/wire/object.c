@@ -135,6 +135,8 @@ static void seconds_become_microseconds_exactly(void **state)
         {"-1", -1},
         {"-0.5", -1},
         {"-1e99", -1},
+        {"-1e-99", -1},
+        {"0.0000001", 0},
         {"31622400.000001", INT64_MAX},
         {"1e8", INT64_MAX},
         {"1e99999999999999999999", INT64_MAX},

@@ -126,18 +126,39 @@ static void random_batch_fill(dice *d, hf_arena *arena, char *out, size_t size)
 }
 #define FILL(member) random_batch_fill(d, arena, (member), sizeof(member))
 
+/* Replaces every such character. */
+static void random_batch_without(char *text, char what)
+{
+    while ((text = strchr(text, what)) != NULL)
+        *text = '.';
+}
+
+/* A type has no slash: the first one of "type/id" ends it. */
 static void fill_resource(dice *d, hf_arena *arena, hf_resource *out)
 {
     FILL(out->type);
+    random_batch_without(out->type, '/');
     FILL(out->id);
 }
 
+/* One without a type has no id either, and a session has no spaces. */
 static hf_cursor random_cursor(dice *d, hf_arena *arena)
 {
     hf_cursor out = {0};
     fill_resource(d, arena, &out.resource);
+    if (out.resource.type[0] == '\0')
+        out.resource = (hf_resource){0};
     FILL(out.session);
+    random_batch_without(out.session, ' ');
     return out;
+}
+
+/* From 1970 on. */
+static int64_t random_time(dice *d)
+{
+    static const int64_t edges[] = {0, 1, 999999, 1000000, INT64_C(253402300799999999), INT64_MAX};
+    uint64_t which = dice_below(d, 12);
+    return which < 6 ? edges[which] : (int64_t)(dice_next(d) >> (1 + dice_below(d, 63)));
 }
 
 /* ---- ops ---- */
@@ -147,17 +168,17 @@ static const char *const reads[HF_OP_KINDS] = {
     [HF_OP_SESSION_OPEN] = "!session !user name idle_us replaces caller request_id linked",
     [HF_OP_BEAT] = "!session request_id linked",
     [HF_OP_CLOSE] = "!session request_id linked",
-    [HF_OP_ACQUIRE] = "!session !type !id mode ttl_us purpose request_id linked",
-    [HF_OP_RENEW] = "!session !type !id ttl_us purpose fence request_id linked",
-    [HF_OP_DOWNGRADE] = "!session !type !id fence request_id linked",
-    [HF_OP_RELEASE] = "!session !type !id fence request_id linked",
+    [HF_OP_ACQUIRE] = "!session !resource mode ttl_us purpose request_id linked",
+    [HF_OP_RENEW] = "!session !resource ttl_us purpose fence request_id linked",
+    [HF_OP_DOWNGRADE] = "!session !resource fence request_id linked",
+    [HF_OP_RELEASE] = "!session !resource fence request_id linked",
     [HF_OP_RELEASE_ALL] = "!session request_id linked",
-    [HF_OP_HOLDS] = "!session !type !id fence linked",
-    [HF_OP_WHO] = "!type !id linked",
-    [HF_OP_REQUEST] = "!session !type !id text request_id linked",
-    [HF_OP_HAND_OVER] = "!session !type !id !target fence request_id linked",
-    [HF_OP_DECLINE] = "!session !type !id !target text fence request_id linked",
-    [HF_OP_FORCE_RELEASE] = "!type !id !text actor session fence request_id linked",
+    [HF_OP_HOLDS] = "!session !resource fence linked",
+    [HF_OP_WHO] = "!resource linked",
+    [HF_OP_REQUEST] = "!session !resource text request_id linked",
+    [HF_OP_HAND_OVER] = "!session !resource !target fence request_id linked",
+    [HF_OP_DECLINE] = "!session !resource !target text fence request_id linked",
+    [HF_OP_FORCE_RELEASE] = "!resource !text actor session fence request_id linked",
     [HF_OP_TYPE_GET] = "!type linked",
     [HF_OP_TYPE_SET] = "!type !policy ttl_us ttl_max_us actor request_id",
     [HF_OP_TYPES] = "",
@@ -165,14 +186,14 @@ static const char *const reads[HF_OP_KINDS] = {
     [HF_OP_SESSIONS] = "user after limit",
     [HF_OP_EVENTS] = "after_seq limit",
     [HF_OP_SWEEP] = "limit keep_events_us keep_forced_us request_id",
-    [HF_OP_NOTE] = "!event !text actor user type id request_id linked",
+    [HF_OP_NOTE] = "!event !text actor user resource request_id linked",
     [HF_OP_TOKEN_CREATE] = "!token !sha256 !name !roles users ttl_us actor request_id",
     [HF_OP_TOKEN_FIND] = "token sha256",
     [HF_OP_TOKENS] = "after limit",
     [HF_OP_TOKEN_REVOKE] = "!token actor request_id",
     [HF_OP_SESSION_FIND] = "session target text sha256 linked",
-    [HF_OP_VERSION] = "!type !id version absent linked",
-    [HF_OP_SAVE] = "!type !id session user name version absent gone fence text request_id linked",
+    [HF_OP_VERSION] = "!resource version absent linked",
+    [HF_OP_SAVE] = "!resource session user name version absent gone fence text request_id linked",
     [HF_OP_COUNT] = "limit target caller",
 };
 
@@ -184,7 +205,6 @@ static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
         int64_t *number;
     } plain[] = {
         {"type", &op->type, NULL},
-        {"id", &op->id, NULL},
         {"purpose", &op->purpose, NULL},
         {"text", &op->text, NULL},
         {"actor", &op->actor, NULL},
@@ -211,7 +231,13 @@ static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
                 *plain[i].number = random_int(d);
             return;
         }
-    if (strcmp(name, "session") == 0)
+    if (strcmp(name, "resource") == 0) {
+        char *type = random_text(d, arena, HF_TEXT_MAX + dice_below(d, 100));
+        random_batch_without(type, '/');
+        op->type = type;
+        if (op->kind != HF_OP_NOTE || dice_below(d, 3) > 0) /* a note may be of a type */
+            op->id = random_text(d, arena, HF_TEXT_MAX + dice_below(d, 100));
+    } else if (strcmp(name, "session") == 0)
         op->session = random_login(d, arena);
     else if (strcmp(name, "replaces") == 0)
         op->replaces = random_login(d, arena);
@@ -326,9 +352,9 @@ static void random_batch_fill_lock(dice *d, hf_arena *arena, hf_lock *out)
     fill_resource(d, arena, &out->resource);
     out->mode = (hf_mode)dice_below(d, HF_MODE_COUNT);
     out->fence = random_int(d);
-    out->since_us = random_int(d);
-    out->expires_us = random_int(d);
-    out->ends_us = random_int(d);
+    out->since_us = random_time(d);
+    out->expires_us = random_time(d);
+    out->ends_us = random_time(d);
     FILL(out->purpose);
     FILL(out->session);
     FILL(out->user);
@@ -342,7 +368,7 @@ static void random_batch_fill_request(dice *d, hf_arena *arena, hf_request *out)
     FILL(out->user);
     FILL(out->name);
     FILL(out->message);
-    out->at_us = random_int(d);
+    out->at_us = random_time(d);
 }
 
 static void fill_lost(dice *d, hf_arena *arena, hf_lost *out)
@@ -352,7 +378,7 @@ static void fill_lost(dice *d, hf_arena *arena, hf_lost *out)
     FILL(out->why);
     FILL(out->by);
     FILL(out->reason);
-    out->at_us = random_int(d);
+    out->at_us = random_time(d);
 }
 
 static void random_batch_fill_session(dice *d, hf_arena *arena, hf_session_info *out)
@@ -361,9 +387,9 @@ static void random_batch_fill_session(dice *d, hf_arena *arena, hf_session_info 
     FILL(out->user);
     FILL(out->name);
     out->idle_us = random_int(d);
-    out->opened_us = random_int(d);
-    out->expires_us = random_int(d);
-    out->ended_us = random_int(d);
+    out->opened_us = random_time(d);
+    out->expires_us = random_time(d);
+    out->ended_us = random_time(d);
     FILL(out->token);
 }
 
@@ -372,7 +398,7 @@ static void random_batch_fill_version(dice *d, hf_arena *arena, hf_version *out)
     fill_resource(d, arena, &out->resource);
     out->number = random_int(d);
     out->fence = random_int(d);
-    out->saved_us = random_int(d);
+    out->saved_us = random_time(d);
     out->gone = dice_below(d, 2);
     FILL(out->session);
     FILL(out->user);
@@ -390,7 +416,7 @@ static void fill_type(dice *d, hf_arena *arena, hf_type *out)
 static void fill_event(dice *d, hf_arena *arena, hf_event *out)
 {
     out->seq = random_int(d);
-    out->at_us = random_int(d);
+    out->at_us = random_time(d);
     out->kind = (hf_event_kind)dice_below(d, HF_EVENT_KINDS);
     fill_resource(d, arena, &out->resource);
     FILL(out->session);
@@ -406,9 +432,9 @@ static void random_batch_fill_token(dice *d, hf_arena *arena, hf_token *out)
     FILL(out->name);
     FILL(out->roles);
     FILL(out->users);
-    out->created_us = random_int(d);
-    out->expires_us = random_int(d);
-    out->revoked_us = random_int(d);
+    out->created_us = random_time(d);
+    out->expires_us = random_time(d);
+    out->revoked_us = random_time(d);
 }
 
 static void fill_count(dice *d, hf_arena *arena, hf_count *out)
@@ -449,7 +475,7 @@ static void random_answer(dice *d, hf_arena *arena, hf_answer *out)
     out->total_sessions = (size_t)random_int(d) & INT64_MAX;
     out->first_seq = random_int(d);
     out->last_seq = random_int(d);
-    out->now_us = random_int(d);
+    out->now_us = random_time(d);
     out->swept = (size_t)random_int(d) & INT64_MAX;
     out->more = dice_below(d, 2);
     if (dice_below(d, 2))

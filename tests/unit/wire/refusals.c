@@ -12,11 +12,11 @@
 #define ID     "00112233445566778899aabbccddeeff"
 #define KEY    "ffeeddccbbaa99887766554433221100"
 #define LOGIN  "\"session\":\"" ID "." KEY "\""
-#define ON     "\"type\":\"policy\",\"id\":\"1\""
+#define ON     "\"resource\":\"policy/1\""
 #define BATCH  "A batch is an object with an array \"ops\": {\"ops\":[...]}."
 #define ANSWER "An answer is an object with an array \"answers\": {\"answers\":[...]}."
 #define SYNTAX "The batch is not good JSON: line 1, column "
-#define KINDS  "takes op, session, type, id, mode, ttl_us, purpose, request_id, linked."
+#define KINDS  "takes op, session, resource, mode, ttl_seconds, purpose, request_id, linked."
 #define STATUSES                                                                                   \
     "\"status\" must be one of ok, invalid, too_large, locked, busy, timeout, stale, "             \
     "unauthenticated, "                                                                            \
@@ -87,8 +87,8 @@ static const refusal bad_ops[] = {
     {"{\"ops\":[{\"op\":\"" KEY "\"}]}", "op 0: there is no op of that name."},
 
     /* fields */
-    {"{\"ops\":[{\"op\":\"who\"," ON "},{\"op\":\"acquire\"," LOGIN "," ON ",\"tll_us\":1}]}",
-     "op 1: unknown field \"tll_us\"; \"acquire\" " KINDS},
+    {"{\"ops\":[{\"op\":\"who\"," ON "},{\"op\":\"acquire\"," LOGIN "," ON ",\"tll_seconds\":1}]}",
+     "op 1: unknown field \"tll_seconds\"; \"acquire\" " KINDS},
     {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"fence\":1}]}", "op 0: unknown field \"fence\"; \"acquire\" " KINDS},
     {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"" KEY "\":1}]}",
      "op 0: unknown field with a name of 32 bytes; \"acquire\" " KINDS},
@@ -97,23 +97,25 @@ static const refusal bad_ops[] = {
     {"{\"ops\":[{\"op\":\"types\",\"limit\":1}]}", "op 0: unknown field \"limit\"; \"types\" takes op."},
     {"{\"ops\":[{\"op\":\"list\",\"linked\":true}]}",
      "op 0: unknown field \"linked\"; \"list\" takes op, type, target, user, after, limit."},
-    {"{\"ops\":[{\"op\":\"list\",\"after\":{\"name\":\"x\"}}]}", "op 0: unknown field \"name\"; \"after\" takes type, id, session."},
     {"{\"ops\":[{\"op\":\"beat\"}]}", "op 0: \"session\" is missing."},
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN ",\"id\":\"1\"}]}", "op 0: \"type\" is missing."},
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN ",\"type\":\"policy\"}]}", "op 0: \"id\" is missing."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "}]}", "op 0: \"resource\" is missing."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN ",\"type\":\"policy\",\"id\":\"1\"}]}", "op 0: unknown field \"type\"; \"acquire\" " KINDS},
+    {"{\"ops\":[{\"op\":\"type-get\"}]}", "op 0: \"type\" is missing."},
     {"{\"ops\":[{\"op\":\"force-release\"," ON "}]}", "op 0: \"reason\" is missing."},
     {"{\"ops\":[{\"op\":\"hand-over\"," LOGIN "," ON "}]}", "op 0: \"target\" is missing."},
     {"{\"ops\":[{\"op\":\"type-set\",\"type\":\"policy\"}]}", "op 0: \"policy\" is missing."},
     {"{\"ops\":[{\"op\":\"session-open\"," LOGIN "}]}", "op 0: \"user\" is missing."},
 
     /* types of values */
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_us\":\"1\"}]}", "op 0: \"ttl_us\" must be a whole number."},
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_us\":1.5}]}", "op 0: \"ttl_us\" must be a whole number."},
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_us\":1e3}]}", "op 0: \"ttl_us\" must be a whole number."},
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_us\":null}]}", "op 0: \"ttl_us\" must be a whole number."},
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_us\":true}]}", "op 0: \"ttl_us\" must be a whole number."},
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN ",\"type\":1,\"id\":\"1\"}]}", "op 0: \"type\" must be a text."},
-    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN ",\"type\":\"policy\",\"id\":[\"1\"]}]}", "op 0: \"id\" must be a text."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_seconds\":\"1\"}]}", "op 0: \"ttl_seconds\" must be a number of seconds."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_seconds\":null}]}", "op 0: \"ttl_seconds\" must be a number of seconds."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_seconds\":true}]}", "op 0: \"ttl_seconds\" must be a number of seconds."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_seconds\":0}]}", "op 0: \"ttl_seconds\" can't be 0; leave it out."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"ttl_seconds\":-0.0e9}]}", "op 0: \"ttl_seconds\" can't be 0; leave it out."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN ",\"resource\":1}]}", "op 0: \"resource\" must be a text, TYPE/ID."},
+    {"{\"ops\":[{\"op\":\"acquire\"," LOGIN ",\"resource\":\"policy\"}]}", "op 0: \"resource\" must be a text, TYPE/ID."},
+    {"{\"ops\":[{\"op\":\"who\",\"resource\":\"\"}]}", "op 0: \"resource\" must be a text, TYPE/ID."},
+    {"{\"ops\":[{\"op\":\"note\",\"reason\":\"x\",\"kind\":\"denied\",\"resource\":null}]}", "op 0: \"resource\" must be a text, TYPE/ID."},
     {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"purpose\":null}]}", "op 0: \"purpose\" must be a text."},
     {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"mode\":\"EXCLUSIVE\"}]}", "op 0: \"mode\" must be one of exclusive, shared."},
     {"{\"ops\":[{\"op\":\"acquire\"," LOGIN "," ON ",\"mode\":0}]}", "op 0: \"mode\" must be one of exclusive, shared."},
@@ -126,8 +128,11 @@ static const refusal bad_ops[] = {
      "op 0: No grant has the fence 0; leave \"fence\" out where any grant is meant."},
     {"{\"ops\":[{\"op\":\"types\"},{\"op\":\"release\"," LOGIN "," ON ",\"fence\":-1}]}",
      "op 1: No grant has the fence -1; leave \"fence\" out where any grant is meant."},
-    {"{\"ops\":[{\"op\":\"list\",\"after\":\"x\"}]}", "op 0: \"after\" must be an object."},
-    {"{\"ops\":[{\"op\":\"list\",\"after\":{\"session\":\"" ID "0\"}}]}", "op 0: \"session\" is longer than 32 bytes."},
+    {"{\"ops\":[{\"op\":\"list\",\"after\":{}}]}", "op 0: \"after\" must be a text."},
+    {"{\"ops\":[{\"op\":\"list\",\"after\":\"" ID "0\"}]}", "op 0: \"after\" is no place to go on from: pass \"next\" as it is."},
+    {"{\"ops\":[{\"op\":\"list\",\"after\":\"policy/1 " ID "0\"}]}", "op 0: \"after\" is no place to go on from: pass \"next\" as it is."},
+    {"{\"ops\":[{\"op\":\"list\",\"after\":\"" ID ID "0/1 " ID "\"}]}", "op 0: \"after\" is no place to go on from: pass \"next\" as it is."},
+    {"{\"ops\":[{\"op\":\"list\",\"after\":\"/1 " ID "\"}]}", "op 0: \"after\" is no place to go on from: pass \"next\" as it is."},
 
     /* credentials */
     {"{\"ops\":[{\"op\":\"beat\",\"session\":7}]}", "op 0: \"session\" must be a text, ID.KEY."},
@@ -153,14 +158,21 @@ static const refusal bad_answers[] = {
     {"{\"answers\":[{\"status\":\"ok\",\"outcome\":\"none\"}]}", "answer 0: \"outcome\" must be one of granted, upgraded, already_yours."},
     {"{\"answers\":[{\"status\":\"ok\",\"locks\":1}]}", "answer 0: \"locks\" must be an array."},
     {"{\"answers\":[{\"status\":\"ok\",\"locks\":[1]}]}", "answer 0, locks 0: this must be an object."},
-    {"{\"answers\":[{\"status\":\"ok\",\"locks\":[{}]}]}", "answer 0, locks 0: \"type\" is missing."},
+    {"{\"answers\":[{\"status\":\"ok\",\"locks\":[{}]}]}", "answer 0, locks 0: \"resource\" is missing."},
     {"{\"answers\":[{\"status\":\"ok\",\"locks\":[],\"locks_count\":-1}]}", "answer 0: \"locks_count\" must be a whole number, 0 or more."},
     {"{\"answers\":[{\"status\":\"ok\",\"locks_count\":7,\"locks\":[{}]}]}", "answer 0: \"locks\" and \"locks_count\" exclude each other."},
     {"{\"answers\":[{\"status\":\"ok\",\"types\":[{\"type\":\"a\",\"policy\":\"none\"},{\"type\":\"a\"}]}]}",
      "answer 0, types 1: \"policy\" is missing."},
-    {"{\"answers\":[{\"status\":\"ok\",\"next\":[]}]}", "answer 0: \"next\" must be an object."},
-    {"{\"answers\":[{\"status\":\"ok\",\"now_us\":1.0}]}", "answer 0: \"now_us\" must be a whole number."},
-    {"{\"answers\":[{\"status\":\"ok\",\"lost\":[{\"why\":\"0123456789abcdef\"}]}]}", "answer 0, lost 0: \"why\" is longer than 15 bytes."},
+    {"{\"answers\":[{\"status\":\"ok\",\"next\":[]}]}", "answer 0: \"next\" must be a text."},
+    {"{\"answers\":[{\"status\":\"ok\",\"now\":1}]}", "answer 0: \"now\" must be a time, as 2026-11-15T10:47:03Z."},
+    {"{\"answers\":[{\"status\":\"ok\",\"now\":\"2026-11-15T10:47:03\"}]}", "answer 0: \"now\" must be a time, as 2026-11-15T10:47:03Z."},
+    {"{\"answers\":[{\"status\":\"ok\",\"types\":[{\"type\":\"a\",\"policy\":\"none\",\"ttl_seconds\":\"1\"}]}]}",
+     "answer 0, types 0: \"ttl_seconds\" must be a number of seconds."},
+    {"{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"resource\":\"policy/1\",\"mode\":null}]}]}", "answer 0, locks 0: \"mode\" is missing."},
+    {"{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"resource\":1}]}]}", "answer 0, locks 0: \"resource\" must be a text, TYPE/ID."},
+    {"{\"answers\":[{\"status\":\"ok\",\"lost\":[{\"resource\":\"" ID ID "0/1\"}]}]}", "answer 0, lost 0: \"resource\" is longer than a resource can be."},
+    {"{\"answers\":[{\"status\":\"ok\",\"lost\":[{\"resource\":\"p/1\",\"fence\":1,\"why\":\"0123456789abcdef\"}]}]}",
+     "answer 0, lost 0: \"why\" is longer than 15 bytes."},
 };
 /* clang-format on */
 
@@ -213,10 +225,9 @@ static void a_count_beside_its_list_is_refused(void **state)
 {
     (void)state;
     static const char text[] =
-        "{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"type\":\"a\",\"id\":\"1\",\"mode\":"
-        "\"shared\","
-        "\"fence\":1,"
-        "\"since_us\":1,\"expires_us\":1,\"session\":\"\",\"user\":\"u\"}],\"locks_count\":1000}]}";
+        "{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"resource\":\"a/1\",\"mode\":\"shared\","
+        "\"fence\":1,\"since\":null,\"session\":\"\",\"user\":\"u\",\"name\":\"\"}],"
+        "\"locks_count\":1000}]}";
     hf_batch *batch = batch_of_one();
     hf_arena arena = {0};
     hf_error err;
@@ -232,7 +243,7 @@ static void an_answer_may_say_more_than_is_known(void **state)
     static const char text[] =
         "{\"version\":2,\"answers\":[{\"mood\":\"good\",\"status\":\"ok\",\"types\":[{"
         "\"type\":\"a\",\"colour\":[1,"
-        "{}],\"policy\":\"read-write\"}],\"next\":{\"page\":null}}]}";
+        "{}],\"policy\":\"read-write\"}],\"next\":\"x\"}]}";
     hf_batch *batch = batch_of_one();
     hf_arena arena = {0};
     hf_error err;
@@ -330,8 +341,14 @@ static void what_cannot_be_told_is_not_written(void **state)
     } cases[] = {
         {{.kind = HF_OP_KINDS}, "op 0: of no known kind."},
         {{.kind = HF_OP_BEAT}, "op 0: \"session\" is missing."},
-        {{.kind = HF_OP_WHO, .type = "policy"}, "op 0: \"id\" is missing."},
-        {{.kind = HF_OP_WHO, .type = "policy", .id = "\xff"}, "op 0: \"id\" is not UTF-8."},
+        {{.kind = HF_OP_WHO, .type = "policy"}, "op 0: \"resource\" is missing."},
+        {{.kind = HF_OP_WHO, .id = "1"}, "op 0: \"resource\" is missing."},
+        {{.kind = HF_OP_WHO, .type = "policy", .id = "\xff"}, "op 0: \"resource\" is not UTF-8."},
+        {{.kind = HF_OP_WHO, .type = "\xff", .id = "1"}, "op 0: \"resource\" is not UTF-8."},
+        {{.kind = HF_OP_WHO, .type = "a/b", .id = "1"},
+         "op 0: \"resource\" has a type with a slash."},
+        {{.kind = HF_OP_NOTE, .event = HF_EVENT_DENIED, .text = "x", .type = "a/b"},
+         "op 0: \"resource\" has a type with a slash."},
         {{.kind = HF_OP_ACQUIRE, .session = &nobody, .type = "p", .id = "1", .mode = (hf_mode)7},
          "op 0: \"mode\" is of no known kind."},
         {{.kind = HF_OP_TYPE_SET, .type = "p"}, "op 0: \"policy\" is missing."},

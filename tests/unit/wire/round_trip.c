@@ -3,6 +3,7 @@
  * HF_TEST_SEED repeats a failure, HF_TEST_ROUNDS says how many. */
 #include "random_batch.h"
 
+#include <holdfast/json.h>
 #include <lock/batch.h>
 #include <string.h>
 #include <support/check.h>
@@ -108,9 +109,9 @@ static void answers_of_a_part_are_written_alone(void **state)
     for (int i = 0; i < 4; i++)
         hf_batch_add(batch, HF_OP_WHO)->answer.now_us = i;
     expect(HF_OK, wire_answers_write(hf_batch_op(batch, 2), 2, &text, &err), err);
-    expect_text(
-        text.text,
-        "{\"answers\":[{\"status\":\"ok\",\"now_us\":2},{\"status\":\"ok\",\"now_us\":3}]}");
+    expect_text(text.text,
+                "{\"answers\":[{\"status\":\"ok\",\"now\":\"1970-01-01T00:00:00.000002Z\"},"
+                "{\"status\":\"ok\",\"now\":\"1970-01-01T00:00:00.000003Z\"}]}");
     hf_buffer_done(&text);
     hf_batch_free(batch);
 }
@@ -122,11 +123,11 @@ static void it_looks_as_documented(void **state)
     static const char expected[] =
         "{\"ops\":[{\"op\":\"acquire\",\"session\":"
         "\"00112233445566778899aabbccddeeff.ffeeddccbbaa99887766554433221100\","
-        "\"type\":\"policy\",\"id\":\"12345\",\"mode\":\"shared\",\"ttl_us\":"
-        "7200000000,\"purpose\":\"renewal\","
+        "\"resource\":\"policy/12345\",\"mode\":\"shared\",\"ttl_seconds\":"
+        "7200.25,\"purpose\":\"renewal\","
         "\"request_id\":\"r1\",\"linked\":true},{\"op\":\"list\",\"target\":"
         "\"00112233445566778899aabbccddeeff\","
-        "\"after\":{\"type\":\"policy\",\"id\":\"1\"},\"limit\":10}]}";
+        "\"after\":\"policy/a b/1 00112233445566778899aabbccddeeff\",\"limit\":10}]}";
     hf_credentials login;
     hf_batch *batch;
     hf_buffer text = {0};
@@ -141,14 +142,15 @@ static void it_looks_as_documented(void **state)
     op->type = "policy";
     op->id = "12345";
     op->mode = HF_SHARED;
-    op->ttl_us = INT64_C(7200000000);
+    op->ttl_us = INT64_C(7200250000);
     op->purpose = "renewal";
     op->request_id = "r1";
     op->linked = true;
     op->fence = 9; /* not read by an acquire */
     op = hf_batch_add(batch, HF_OP_LIST);
     op->target = login.id;
-    op->after = (hf_cursor){.resource = {"policy", "1"}};
+    op->after =
+        (hf_cursor){.resource = {"policy", "a b/1"}, .session = "00112233445566778899aabbccddeeff"};
     op->limit = 10;
     expect(HF_OK, wire_ops_write(batch, &text, &err), err);
     expect_text(text.text, expected);
@@ -176,7 +178,7 @@ static void every_kind_is_in_the_tables(void **state)
     }
 }
 
-/* What was done is told, also when a sentence was cut in the middle of a character. */
+/* What was done is told, also when a text was cut in the middle of a character. */
 static void a_broken_sentence_is_mended(void **state)
 {
     (void)state;
@@ -184,12 +186,56 @@ static void a_broken_sentence_is_mended(void **state)
     hf_buffer text = {0};
     hf_error err;
     expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    static const hf_type type = {.type = "\xc3\xa9\xff"};
     hf_batch_add(batch, HF_OP_WHO)->answer =
-        (hf_answer){.status = HF_LOCKED, .message = "a\xe2\x82"};
+        (hf_answer){.status = HF_LOCKED, .message = "a\xe2\x82", .types = &type, .types_count = 1};
     expect(HF_OK, wire_answers_write(hf_batch_op(batch, 0), 1, &text, &err), err);
-    expect_text(text.text, "{\"answers\":[{\"status\":\"locked\",\"message\":\"a??\"}]}");
+    expect_text(text.text, "{\"answers\":[{\"status\":\"locked\",\"message\":\"a??\","
+                           "\"types\":[{\"type\":\"\xc3\xa9?\",\"policy\":\"none\","
+                           "\"ttl_seconds\":null,\"max_ttl_seconds\":null}]}]}");
     hf_buffer_done(&text);
     hf_batch_free(batch);
+}
+
+static void expect_row_json(const hf_buffer *answer, char *json)
+{
+    expect_true(json != NULL);
+    expect_contains(answer->text, json);
+    hf_json_free(json);
+}
+
+/* What /v1/batch says of a lock is what /v1/locks and --json say of it. */
+static void a_row_is_written_as_everywhere(void **state)
+{
+    (void)state;
+    hf_arena arena = {0};
+    size_t rows = 0;
+    for (uint64_t round = 0; round < rounds_from_environment(200); round++) {
+        dice d = dice_of(seed + round);
+        hf_batch *batch = random_batch(&d, &arena, 1);
+        random_answers(&d, &arena, batch);
+        const hf_answer *answer = &hf_batch_op(batch, 0)->answer;
+        hf_buffer text = {0};
+        hf_error err;
+        expect(HF_OK, wire_answers_write(hf_batch_op(batch, 0), 1, &text, &err), err);
+        for (size_t i = 0; answer->locks != NULL && i < answer->locks_count; i++, rows++)
+            expect_row_json(&text, hf_lock_json(&answer->locks[i]));
+        for (size_t i = 0; i < answer->versions_count; i++, rows++)
+            expect_row_json(&text, hf_version_json(&answer->versions[i]));
+        for (size_t i = 0; i < answer->sessions_count; i++, rows++)
+            expect_row_json(&text, hf_session_json(&answer->sessions[i], NULL));
+        for (size_t i = 0; i < answer->types_count; i++, rows++)
+            expect_row_json(&text, hf_type_json(&answer->types[i]));
+        for (size_t i = 0; i < answer->events_count; i++, rows++)
+            expect_row_json(&text, hf_event_json(&answer->events[i]));
+        for (size_t i = 0; i < answer->tokens_count; i++, rows++)
+            expect_row_json(&text, hf_token_json(&answer->tokens[i]));
+        hf_buffer_done(&text);
+        hf_batch_free(batch);
+        hf_arena_reset(&arena);
+    }
+    expect_true(rows > 100 || rounds_from_environment(200) < 200);
+    hf_arena_done(&arena);
 }
 
 int main(void)
@@ -203,6 +249,7 @@ int main(void)
         cmocka_unit_test(it_looks_as_documented),
         cmocka_unit_test(every_kind_is_in_the_tables),
         cmocka_unit_test(a_broken_sentence_is_mended),
+        cmocka_unit_test(a_row_is_written_as_everywhere),
     };
     return cmocka_run_group_tests_name("wire_round_trip", tests, NULL, NULL);
 }
