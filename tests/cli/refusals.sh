@@ -64,7 +64,7 @@ bad "an empty id" acquire policy/
 bad "an empty resource" acquire ''
 bad "a type in capitals" acquire Policy/1
 bad "a type that is too long" acquire "$(long 65)/1"
-bad "an id that is too long" acquire "policy/$(long 256)"
+bad "an id that is too long" acquire "policy/$(long 1025)"
 bad "an id that is not UTF-8" acquire $'policy/\xff\xfe'
 bad "an id with an overlong form" acquire $'policy/\xc0\xaf'
 bad "an id with a line break" acquire $'policy/a\nb'

@@ -195,7 +195,7 @@ static void a_resource_splits_at_the_first_slash(void **state)
     (void)state;
     hf_resource r;
     hf_error err;
-    char out[HF_RESOURCE_SIZE], id[300], text[400];
+    char out[HF_RESOURCE_SIZE], id[HF_ID_SIZE], text[HF_RESOURCE_SIZE + 8];
     assert_int_equal(hf_resource_parse("file/a/b/c.txt", &r, &err), HF_OK);
     assert_string_equal(r.type, "file");
     assert_string_equal(r.id, "a/b/c.txt");

@@ -218,7 +218,8 @@ static void a_batch_of_a_thousand_is_one_request_too(void **state)
         ids[i][snprintf(ids[i], HF_ID_SIZE, "%d", i)] = '-';
         op->session = &s.alice;
         op->type = "policy";
-        op->id = op->purpose = ids[i];
+        op->id = ids[i];
+        op->purpose = ids[i] + HF_ID_MAX - HF_TEXT_MAX;
     }
     expect(HF_OK, hf_store_execute(s.store, batch, &err), err);
     for (int i = 0; i < HF_BATCH_OPS_MAX; i++) {

@@ -73,9 +73,11 @@ static void answers_come_back_as_they_were(void **state)
 static void the_largest_batch_fits(void **state)
 {
     (void)state;
-    char control[HF_ID_SIZE];
-    memset(control, 1, HF_ID_MAX); /* each takes six bytes */
-    control[HF_ID_MAX] = '\0';
+    char control[HF_TEXT_SIZE], id[HF_ID_SIZE];
+    memset(control, 1, HF_TEXT_MAX); /* each takes six bytes */
+    control[HF_TEXT_MAX] = '\0';
+    memset(id, 1, HF_ID_MAX);
+    id[HF_ID_MAX] = '\0';
     hf_credentials login;
     hf_batch *batch;
     hf_buffer text = {0};
@@ -84,11 +86,19 @@ static void the_largest_batch_fits(void **state)
     expect(HF_OK, hf_credentials_new(NULL, &login, &err), err);
     expect(HF_OK, hf_batch_new(HF_BATCH_OPS_MAX, &batch, &err), err);
     for (int i = 0; i < HF_BATCH_OPS_MAX; i++) {
-        hf_op *op = hf_batch_add(batch, HF_OP_SESSION_OPEN);
-        op->session = op->replaces = &login;
-        op->user = op->name = op->caller = op->request_id = control;
-        op->idle_us = INT64_MIN;
+        hf_op *op = hf_batch_add(batch, i % 2 ? HF_OP_SESSION_OPEN : HF_OP_ACQUIRE);
+        op->session = &login;
+        op->request_id = control;
         op->linked = true;
+        if (op->kind == HF_OP_SESSION_OPEN) {
+            op->replaces = &login;
+            op->user = op->name = op->caller = control;
+            op->idle_us = INT64_MIN;
+        } else {
+            op->type = op->purpose = control;
+            op->id = id;
+            op->ttl_us = INT64_MIN;
+        }
     }
     expect(HF_OK, wire_ops_write(batch, &text, &err), err);
     expect(HF_OK, wire_ops_read(&ops, text.text, text.size, &err), err);
