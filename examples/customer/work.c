@@ -31,7 +31,7 @@ hf_status office_open(office *it, hf_error *err)
                 snprintf(it->token, sizeof it->token, "%s", answer->tokens[i].id);
         bool more = answer != NULL && answer->more;
         if (more)
-            options.after = answer->next;
+            options.after = *answer->next;
         hf_result_free(page);
         page = NULL;
         if (!more)

@@ -157,7 +157,7 @@ typedef struct hf_answer {
     /* HF_OP_LIST, HF_OP_SESSIONS, HF_OP_TOKENS: `next` goes on; HF_OP_SWEEP: call again;
      * HF_OP_COUNT: there are further types. */
     bool more;
-    hf_cursor next;
+    const hf_cursor *next; /* NULL: there is no more */
     /* HF_OP_SWEEP on a database server: what is over, and locked by others' transactions. While the
      * call removed something, `more` is true; else it is left to a later sweep. */
     size_t passed;
@@ -200,7 +200,7 @@ typedef struct hf_op {
      * In a repeated linked run, an op whose lock was ended by a later op of the run may answer
      * HF_OK without locks. */
     const char *request_id;
-    hf_cursor after;
+    const hf_cursor *after; /* NULL: from the start */
     int64_t after_seq;
     int64_t keep_events_us; /* HF_OP_SWEEP: remove events older than this; 0: none */
     /* the same for events where hf_event_is_audit is true; at least keep_events_us; 0: none */

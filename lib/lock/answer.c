@@ -20,6 +20,19 @@ static void *answer_values(hf_step *step, size_t count, size_t size)
     return out;
 }
 
+bool hf_answer_more(hf_op *op, hf_arena *arena, const hf_resource *resource, const char *session)
+{
+    hf_cursor *next = hf_arena_alloc(arena, sizeof *next);
+    if (next == NULL)
+        return false;
+    if (resource != NULL)
+        next->resource = *resource;
+    hf_slice_copy(next->session, sizeof next->session, hf_slice_of(session));
+    op->answer.next = next;
+    op->answer.more = true;
+    return true;
+}
+
 void hf_fill_name(const hf_resource_row *row, hf_resource *out)
 {
     hf_slice_copy(out->type, sizeof out->type, row->type);

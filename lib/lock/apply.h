@@ -16,6 +16,9 @@
 bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us);
 
 /* Rows as the values that callers get, for stores that answer lists from a working set. */
+/* After a page: what comes next begins after that resource (NULL: none) and session. False: out of
+ * memory. */
+bool hf_answer_more(hf_op *op, hf_arena *arena, const hf_resource *resource, const char *session);
 void hf_fill_name(const hf_resource_row *row, hf_resource *out);
 void hf_fill_lock(const hf_lock_row *row, hf_lock *out);
 void hf_fill_session(const hf_session_row *row, hf_session_info *out);

@@ -116,7 +116,7 @@ static void json_next_field(hf_json *json, const hf_answer *answer)
     char text[HF_CURSOR_SIZE];
     if (!answer->more)
         return;
-    hf_cursor_format(&answer->next, text);
+    hf_cursor_format(answer->next, text);
     hf_json_put_text(json, "next", text);
 }
 

@@ -249,7 +249,7 @@ static hf_status manager_list(hf_manager *manager, hf_op_kind kind, const hf_lis
         op->type = options->type;
         op->user = options->user;
         op->target = options->session;
-        op->after = options->after;
+        op->after = &options->after;
         op->limit = options->limit;
     }
     return hf_finish(manager, batch, out, err);

@@ -137,7 +137,7 @@ hf_status hf_manager_tokens(hf_manager *manager, const hf_list_options *options,
     if (status != HF_OK)
         return status;
     if (options != NULL) {
-        op->after = options->after;
+        op->after = &options->after;
         op->limit = options->limit;
     }
     return hf_finish(manager, batch, out, err);

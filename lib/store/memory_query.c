@@ -141,6 +141,8 @@ static int memory_query_past_by_age(const void *a, const void *b)
 static bool memory_query_after(const hf_cursor *cursor, const mem_anchor *anchor,
                                const char *session)
 {
+    if (cursor == NULL)
+        return true;
     int order = strcmp(anchor->type->name, cursor->resource.type);
     if (order == 0)
         order = hf_slice_compare(memory_query_id_of(anchor), hf_slice_of(cursor->resource.id));
@@ -157,7 +159,7 @@ static bool memory_query_matches(const hf_op *op, const mem_lock *lock, int64_t 
            (op->user == NULL ||
             hf_slice_equal(hf_slice_of(op->user), mem_session_row(session).user)) &&
            (op->target == NULL || strcmp(op->target, session->id) == 0) &&
-           memory_query_after(&op->after, lock->anchor, session->id);
+           memory_query_after(op->after, lock->anchor, session->id);
 }
 
 static void memory_query_fill_lock(const mem_lock *from, hf_lock *out)
@@ -187,8 +189,7 @@ static bool memory_query_do_list(mem_store *store, hf_op *op, hf_arena *arena, i
                 if (memory_query_matches(op, lock, now_us))
                     memory_query_pick(&p, lock);
     memory_query_picks_sort(&p);
-    op->answer.more = p.count > limit;
-    size_t count = op->answer.more ? limit : p.count;
+    size_t count = p.count > limit ? limit : p.count;
     hf_lock *locks = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *locks);
     if (count > 0 && locks == NULL)
         return false;
@@ -196,11 +197,8 @@ static bool memory_query_do_list(mem_store *store, hf_op *op, hf_arena *arena, i
         memory_query_fill_lock(p.items[i], &locks[i]);
     op->answer.locks = locks;
     op->answer.locks_count = count;
-    if (op->answer.more) {
-        op->answer.next.resource = locks[count - 1].resource;
-        memcpy(op->answer.next.session, locks[count - 1].session, sizeof op->answer.next.session);
-    }
-    return true;
+    return p.count <= limit ||
+           hf_answer_more(op, arena, &locks[count - 1].resource, locks[count - 1].session);
 }
 
 static void memory_query_fill_session(const mem_session *from, hf_session_info *out)
@@ -218,13 +216,12 @@ static bool memory_query_do_sessions(mem_store *store, hf_op *op, hf_arena *aren
     for (size_t i = 0; i < store->sessions_size; i++)
         for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
             if (s->ended_us == 0 && s->expires_us > now_us &&
-                strcmp(s->id, op->after.session) > 0 &&
+                (op->after == NULL || strcmp(s->id, op->after->session) > 0) &&
                 (op->user == NULL ||
                  hf_slice_equal(hf_slice_of(op->user), mem_session_row(s).user)))
                 memory_query_pick(&p, s);
     memory_query_picks_sort(&p);
-    op->answer.more = p.count > limit;
-    size_t count = op->answer.more ? limit : p.count;
+    size_t count = p.count > limit ? limit : p.count;
     hf_session_info *sessions = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *sessions);
     if (count > 0 && sessions == NULL)
         return false;
@@ -232,9 +229,7 @@ static bool memory_query_do_sessions(mem_store *store, hf_op *op, hf_arena *aren
         memory_query_fill_session(p.items[i], &sessions[i]);
     op->answer.sessions = sessions;
     op->answer.sessions_count = count;
-    if (op->answer.more)
-        memcpy(op->answer.next.session, sessions[count - 1].id, sizeof op->answer.next.session);
-    return true;
+    return p.count <= limit || hf_answer_more(op, arena, NULL, sessions[count - 1].id);
 }
 
 static bool memory_query_do_events(mem_store *store, hf_op *op, hf_arena *arena)

@@ -90,12 +90,11 @@ static bool memory_tokens_do_tokens(mem_store *store, hf_op *op, hf_arena *arena
 {
     size_t limit = op->limit == 0 ? HF_LIST_DEFAULT : op->limit, count = 0, left = 0;
     const mem_token *from = store->tokens;
-    while (from != NULL && strcmp(from->row.token.id, op->after.session) <= 0)
+    while (from != NULL && op->after != NULL && strcmp(from->row.token.id, op->after->session) <= 0)
         from = from->next;
     for (const mem_token *token = from; token != NULL && left <= limit; token = token->next)
         left++;
-    op->answer.more = left > limit;
-    op->answer.tokens_count = op->answer.more ? limit : left;
+    op->answer.tokens_count = left > limit ? limit : left;
     hf_token *tokens =
         left == 0 ? NULL : hf_arena_alloc(arena, op->answer.tokens_count * sizeof *tokens);
     if (tokens == NULL)
@@ -103,9 +102,7 @@ static bool memory_tokens_do_tokens(mem_store *store, hf_op *op, hf_arena *arena
     for (; count < op->answer.tokens_count; count++, from = from->next)
         tokens[count] = from->row.token;
     op->answer.tokens = tokens;
-    if (op->answer.more)
-        memcpy(op->answer.next.session, tokens[count - 1].id, sizeof op->answer.next.session);
-    return true;
+    return left <= limit || hf_answer_more(op, arena, NULL, tokens[count - 1].id);
 }
 
 bool mem_do_token(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)

@@ -213,8 +213,10 @@ static void redis_query_list(redis_work *work, hf_op *op)
     hf_lock *locks = redis_query_alloc(work, &work->batch->arena, limit * sizeof *locks);
     redis_names names = {0};
     bool more = false;
-    int size = snprintf(cursor, sizeof cursor, "%s\1%s\1%s", op->after.resource.type,
-                        op->after.resource.id, op->after.session);
+    int size = snprintf(cursor, sizeof cursor, "%s\1%s\1%s",
+                        (op->after == NULL ? &(const hf_cursor){0} : op->after)->resource.type,
+                        (op->after == NULL ? &(const hf_cursor){0} : op->after)->resource.id,
+                        (op->after == NULL ? &(const hf_cursor){0} : op->after)->session);
     hf_slice after = {cursor, (size_t)size}, before = HF_NOTHING;
     if (locks == NULL)
         return;
@@ -242,8 +244,9 @@ static void redis_query_list(redis_work *work, hf_op *op)
     op->answer.locks = count == 0 ? NULL : locks;
     op->answer.locks_count = count;
     if (more) {
-        op->answer.next.resource = locks[count - 1].resource;
-        memcpy(op->answer.next.session, locks[count - 1].session, sizeof op->answer.next.session);
+        if (!hf_answer_more(op, &work->batch->arena, &locks[count - 1].resource,
+                            locks[count - 1].session))
+            redis_fail_memory(work);
     }
 }
 
@@ -285,7 +288,7 @@ static void redis_query_sessions(redis_work *work, hf_op *op)
     hf_session_info *sessions =
         redis_query_alloc(work, &work->batch->arena, limit * sizeof *sessions);
     redis_names names = {0};
-    hf_slice after = hf_slice_of(op->after.session);
+    hf_slice after = hf_slice_of((op->after == NULL ? &(const hf_cursor){0} : op->after)->session);
     bool more = false;
     if (sessions == NULL)
         return;
@@ -304,7 +307,8 @@ static void redis_query_sessions(redis_work *work, hf_op *op)
     op->answer.sessions = count == 0 ? NULL : sessions;
     op->answer.sessions_count = count;
     if (more)
-        memcpy(op->answer.next.session, sessions[count - 1].id, sizeof op->answer.next.session);
+        if (!hf_answer_more(op, &work->batch->arena, NULL, sessions[count - 1].id))
+            redis_fail_memory(work);
 }
 
 /* ---- counts ---- */

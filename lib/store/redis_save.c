@@ -563,8 +563,8 @@ hf_status redis_save_confirm(redis_work *work)
         work->status = redis_save_read_wait(work, failure, work->err);
     redis_all_taken(work);
     if (work->status != HF_OK && work->status != failure)
-        work->status = hf_fail(work->err, failure,
-                               "%s did not tell whether replicas have it; ask again.",
-                               hf_redis_path(work->conn->redis));
+        work->status =
+            hf_fail(work->err, failure, "%s did not tell whether replicas have it; ask again.",
+                    hf_redis_path(work->conn->redis));
     return work->status;
 }

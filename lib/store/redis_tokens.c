@@ -146,7 +146,9 @@ static void redis_tokens_list(redis_work *work, hf_op *op)
     if (work->status != HF_OK)
         return;
     qsort(all, count, sizeof *all, redis_tokens_compare);
-    while (from < count && strcmp(all[from].token.id, op->after.session) <= 0)
+    while (from < count &&
+           strcmp(all[from].token.id,
+                  (op->after == NULL ? &(const hf_cursor){0} : op->after)->session) <= 0)
         from++;
     op->answer.more = count - from > limit;
     op->answer.tokens_count = op->answer.more ? limit : count - from;
@@ -160,7 +162,8 @@ static void redis_tokens_list(redis_work *work, hf_op *op)
         tokens[i] = all[from + i].token;
     op->answer.tokens = tokens;
     if (op->answer.more && tokens != NULL)
-        memcpy(op->answer.next.session, tokens[limit - 1].id, sizeof op->answer.next.session);
+        if (!hf_answer_more(op, &work->batch->arena, NULL, tokens[limit - 1].id))
+            redis_fail_memory(work);
 }
 
 void redis_tokens(redis_work *work, hf_op *op)

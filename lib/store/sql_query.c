@@ -56,9 +56,9 @@ void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *ar
     if (stmt == NULL)
         return;
     hf_stmt_int(stmt, 1, now_us);
-    sql_bind_from(stmt, 2, op->after.resource.type);
-    sql_bind_from(stmt, 3, op->after.resource.id);
-    sql_bind_from(stmt, 4, op->after.session);
+    sql_bind_from(stmt, 2, op->after == NULL ? "" : op->after->resource.type);
+    sql_bind_from(stmt, 3, op->after == NULL ? "" : op->after->resource.id);
+    sql_bind_from(stmt, 4, op->after == NULL ? "" : op->after->session);
     hf_stmt_int(stmt, 5, (int64_t)limit + 1);
     hf_stmt_text(stmt, 6, hf_slice_of(op->type));
     hf_stmt_text(stmt, 7, hf_slice_of(op->target));
@@ -66,13 +66,11 @@ void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *ar
     while (sql_next(conn, stmt))
         if (count++ < limit)
             sql_query_read_lock(stmt, &locks[count - 1]);
-    op->answer.more = count > limit;
-    op->answer.locks_count = op->answer.more ? limit : count;
+    op->answer.locks_count = count > limit ? limit : count;
     op->answer.locks = count == 0 ? NULL : locks;
-    if (op->answer.more) {
-        op->answer.next.resource = locks[limit - 1].resource;
-        memcpy(op->answer.next.session, locks[limit - 1].session, sizeof op->answer.next.session);
-    }
+    if (count > limit &&
+        !hf_answer_more(op, arena, &locks[limit - 1].resource, locks[limit - 1].session))
+        sql_out_of_memory(conn);
 }
 
 void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
@@ -84,7 +82,7 @@ void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena
     if (stmt == NULL)
         return;
     hf_stmt_int(stmt, 1, now_us);
-    sql_bind_from(stmt, 2, op->after.session);
+    sql_bind_from(stmt, 2, op->after == NULL ? "" : op->after->session);
     hf_stmt_int(stmt, 3, (int64_t)limit + 1);
     hf_stmt_text(stmt, 4, hf_slice_of(op->user));
     while (sql_next(conn, stmt)) {
@@ -94,11 +92,10 @@ void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena
         sql_borrow_row(stmt, 0, &hf_session_fields, HF_SHOWN, &row);
         hf_fill_session(&row, &sessions[count - 1]);
     }
-    op->answer.more = count > limit;
-    op->answer.sessions_count = op->answer.more ? limit : count;
+    op->answer.sessions_count = count > limit ? limit : count;
     op->answer.sessions = count == 0 ? NULL : sessions;
-    if (op->answer.more)
-        memcpy(op->answer.next.session, sessions[limit - 1].id, sizeof op->answer.next.session);
+    if (count > limit && !hf_answer_more(op, arena, NULL, sessions[limit - 1].id))
+        sql_out_of_memory(conn);
 }
 
 /* A session's locks, or a token's sessions: one row, or none. */

@@ -69,8 +69,8 @@ bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
         sql_tokens_read_token(conn, stmt, &row);
     if (conn->status != HF_OK)
         return false;
-    bool save = hf_apply_token_revoke(&conn->rows, op, arena, found ? &row.token : NULL, others,
-                                      now_us);
+    bool save =
+        hf_apply_token_revoke(&conn->rows, op, arena, found ? &row.token : NULL, others, now_us);
     if (conn->rows.failed)
         sql_out_of_memory(conn);
     stmt = save ? sql_stmt(conn, ask->token_revoke) : NULL;
@@ -111,7 +111,7 @@ void sql_do_tokens(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *
     hf_stmt *stmt = sql_stmt(conn, ask->tokens);
     if (stmt == NULL || tokens == NULL)
         return;
-    sql_bind_from(stmt, 1, op->after.session);
+    sql_bind_from(stmt, 1, op->after == NULL ? "" : op->after->session);
     hf_stmt_int(stmt, 2, (int64_t)limit + 1);
     while (sql_next(conn, stmt)) {
         if (count++ >= limit)
@@ -119,9 +119,8 @@ void sql_do_tokens(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *
         sql_tokens_read_token(conn, stmt, &row);
         tokens[count - 1] = row.token;
     }
-    op->answer.more = count > limit;
-    op->answer.tokens_count = op->answer.more ? limit : count;
+    op->answer.tokens_count = count > limit ? limit : count;
     op->answer.tokens = count == 0 ? NULL : tokens;
-    if (op->answer.more)
-        memcpy(op->answer.next.session, tokens[limit - 1].id, sizeof op->answer.next.session);
+    if (count > limit && !hf_answer_more(op, arena, NULL, tokens[limit - 1].id))
+        sql_out_of_memory(conn);
 }

@@ -20,7 +20,7 @@ typedef enum wire_kind {
     WIRE_DIGEST, /* const unsigned char *, of 32 bytes, as 64 hex digits; NULL */
     WIRE_PLACE,  /* hf_resource of a row, as "type/id" or a type alone */
     WIRE_NAMED,  /* the same in two const char *, the id `beside`; NULL: no type, no id */
-    WIRE_CURSOR, /* hf_cursor, as a text; all zero */
+    WIRE_CURSOR, /* const hf_cursor *, as a text; NULL, or all zero */
     WIRE_LIST,   /* pointer to structs of `rows` or `table`, their number `beside`; none */
     /* size_t: the number of a list that isn't told (its pointer, at `beside`, is NULL); 0 */
     WIRE_COUNT,

@@ -359,7 +359,7 @@ static hf_status read_named(const wire_reader *reader, const wire_field *field,
 
 /* "type/id session", or "session" alone; an id may have spaces, a session none. */
 static hf_status read_cursor(const wire_reader *reader, const wire_field *field,
-                             const hf_json_value *value, hf_cursor *out)
+                             const hf_json_value *value, const hf_cursor **to)
 {
     if (value->type != HF_JSON_TEXT)
         return wire_fail_type(reader, field->name, "a text");
@@ -367,6 +367,9 @@ static hf_status read_cursor(const wire_reader *reader, const wire_field *field,
     const char *session = space == NULL ? value->text.at : space + 1;
     size_t named = space == NULL ? 0 : (size_t)(space - value->text.at);
     hf_slice type, id;
+    hf_cursor *out = hf_arena_alloc(reader->arena, sizeof *out);
+    if (out == NULL)
+        return hf_fail_memory(reader->err);
     split_named((hf_slice){value->text.at, named}, &type, &id);
     if (type.size >= sizeof out->resource.type || id.size >= sizeof out->resource.id ||
         strlen(session) >= sizeof out->session || (type.size == 0 && id.at != NULL))
@@ -375,6 +378,7 @@ static hf_status read_cursor(const wire_reader *reader, const wire_field *field,
     hf_slice_copy(out->resource.type, sizeof out->resource.type, type);
     hf_slice_copy(out->resource.id, sizeof out->resource.id, id);
     hf_slice_copy(out->session, sizeof out->session, hf_slice_of(session));
+    *to = out;
     return HF_OK;
 }
 

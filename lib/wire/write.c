@@ -61,7 +61,8 @@ static bool is_absent(const wire_field *field, const char *base)
     case WIRE_PLACE: /* of a row */
         return true;
     case WIRE_CURSOR:
-        return is_zero(at, sizeof(hf_cursor));
+        return list_of(base, field->at) == NULL ||
+               is_zero(list_of(base, field->at), sizeof(hf_cursor));
     case WIRE_LIST:
         return list_of(base, field->at) == NULL ||
                *(const size_t *)(const void *)(base + field->beside) == 0;
@@ -208,7 +209,7 @@ static const wire_field *write_member(hf_json *json, const wire_field *field, co
         break;
     case WIRE_CURSOR: {
         char cursor[HF_CURSOR_SIZE];
-        hf_cursor_format(at, cursor);
+        hf_cursor_format(list_of(base, field->at), cursor);
         hf_json_text(json, cursor);
         break;
     }

@@ -145,6 +145,7 @@ void authenticate_ask_sessions(authenticator *all, caller *who)
 typedef struct target_look {
     loop_job job;
     hf_op op;
+    hf_cursor before; /* just before it in the list of sessions */
     caller *who;
     caller_session *out;
 } target_look;
@@ -190,8 +191,8 @@ static void authenticate_look_for_target(authenticator *all, caller *who, caller
     }
     it->who = who;
     it->out = out;
-    it->op = (hf_op){.kind = HF_OP_SESSIONS, .limit = 1};
-    authenticate_id_before(out->id, it->op.after.session);
+    it->op = (hf_op){.kind = HF_OP_SESSIONS, .limit = 1, .after = &it->before};
+    authenticate_id_before(out->id, it->before.session);
     it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true},
                          .finish = authenticate_target_finish};
     if (jobs_submit(all->jobs, &it->job, &err) != HF_OK) {

@@ -163,7 +163,11 @@ hf_status list_page_parse(request *req, hf_op *op, hf_error *err)
     if (given && (req->in.limit == 0 || req->in.limit > HF_LIST_MAX))
         return hf_fail(err, HF_INVALID, "\"limit\" must be 1 to %d.", HF_LIST_MAX);
     op->limit = given ? (size_t)req->in.limit : 0;
-    return req->in.after == NULL ? HF_OK : hf_cursor_parse(req->in.after, &op->after, err);
+    if (req->in.after == NULL)
+        return HF_OK;
+    hf_cursor *after = hf_arena_alloc(&req->http->arena, sizeof *after);
+    op->after = after;
+    return after == NULL ? hf_fail_memory(err) : hf_cursor_parse(req->in.after, after, err);
 }
 
 void locks_reply(request *req)

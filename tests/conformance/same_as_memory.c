@@ -293,14 +293,14 @@ static void fill_apart(game *g, hf_op *op)
         op->actor = chance(g, 50) ? "root" : NULL;
     }
     if (op->kind == HF_OP_TOKENS && chance(g, 50))
-        op->after = g->next;
+        op->after = &g->next;
     if (op->kind == HF_OP_LIST || op->kind == HF_OP_SESSIONS) {
         op->type = chance(g, 30) && op->kind == HF_OP_LIST ? PICK(g, types) : NULL;
         op->user = chance(g, 30) ? PICK(g, users) : NULL;
         op->target =
             chance(g, 20) && op->kind == HF_OP_LIST ? g->people[below(g, PEOPLE)].id : NULL;
         if (chance(g, 50))
-            op->after = g->next;
+            op->after = &g->next;
     }
     if (op->kind == HF_OP_COUNT) {
         op->target = chance(g, 40) ? g->people[below(g, PEOPLE)].id : NULL;
@@ -460,7 +460,7 @@ static void same_as_memory_look_at(game *g, const hf_op *op)
         show_difference(g, flaw, "", "");
     }
     if (op->kind == HF_OP_LIST || op->kind == HF_OP_SESSIONS || op->kind == HF_OP_TOKENS)
-        g->next = answer->next;
+        g->next = answer->next == NULL ? (hf_cursor){0} : *answer->next;
     for (size_t i = 0; i < answer->events_count; i++)
         if (answer->events[i].seq > g->last_seq)
             g->last_seq = answer->events[i].seq;

@@ -235,11 +235,12 @@ static void pages_of_tokens_cover_all_exactly_once(fixture *w)
         hf_cursor after = {0};
         size_t seen = 0;
         for (bool more = true; more;) {
-            const hf_answer *page = done(w, TOKENS, .after = after, .limit = limit);
+            const hf_answer *page = done(w, TOKENS, .after = &after, .limit = limit);
             expect_true(page->tokens_count <= limit && page->tokens_count > 0);
             for (size_t i = 0; i < page->tokens_count; i++, seen++)
                 expect_text(page->tokens[i].id, all->tokens[seen].id);
-            after = page->next;
+            if (page->next != NULL)
+                after = *page->next;
             more = page->more;
         }
         expect_int(seen, COUNT);

@@ -34,8 +34,10 @@ void dump_op(FILE *out, const hf_op *op)
     fprintf(out, " token=%s roles=%s users=%s event=%d keep=%lld/%lld", or_dash(op->token),
             or_dash(op->roles), or_dash(op->users), (int)op->event, (long long)op->keep_events_us,
             (long long)op->keep_forced_us);
-    fprintf(out, " after=%s/%s/%s after_seq=%lld limit=%zu\n", op->after.resource.type,
-            op->after.resource.id, op->after.session, (long long)op->after_seq, op->limit);
+    static const hf_cursor start;
+    const hf_cursor *after = op->after == NULL ? &start : op->after;
+    fprintf(out, " after=%s/%s/%s after_seq=%lld limit=%zu\n", after->resource.type,
+            after->resource.id, after->session, (long long)op->after_seq, op->limit);
 }
 
 void dump_lock(FILE *out, const hf_lock *lock)
@@ -105,8 +107,8 @@ void dump_answer(FILE *out, const hf_op *op)
             "next=%s/%s/%s %s\n",
             hf_status_wire(it->status), (int)it->outcome, (long long)it->now_us, it->locks_count,
             it->swept, it->more, (long long)it->first_seq, (long long)it->last_seq,
-            it->next.resource.type, it->next.resource.id, it->next.session,
-            it->message ? it->message : "");
+            it->next ? it->next->resource.type : "", it->next ? it->next->resource.id : "",
+            it->next ? it->next->session : "", it->message ? it->message : "");
     for (size_t i = 0; it->locks && i < it->locks_count; i++)
         dump_lock(out, &it->locks[i]);
     for (size_t i = 0; i < it->requests_count; i++)
@@ -160,7 +162,7 @@ static void dump_locks(FILE *out, hf_store *store, hf_batch *batch)
     for (bool more = true; more;) {
         hf_batch_clear(batch);
         hf_op *list = hf_batch_add(batch, HF_OP_LIST);
-        list->after = after;
+        list->after = &after;
         list->limit = PAGE;
         const hf_answer *answer = read_one(store, batch);
         for (size_t i = 0; i < answer->locks_count; i++) {
@@ -169,7 +171,8 @@ static void dump_locks(FILE *out, hf_store *store, hf_batch *batch)
                 dump_waiting(out, store, &answer->locks[i].resource);
             last = answer->locks[i].resource;
         }
-        after = answer->next;
+        if (answer->next != NULL)
+            after = *answer->next;
         more = answer->more;
     }
 }
@@ -180,12 +183,13 @@ static void dump_sessions(FILE *out, hf_store *store, hf_batch *batch)
     for (bool more = true; more;) {
         hf_batch_clear(batch);
         hf_op *list = hf_batch_add(batch, HF_OP_SESSIONS);
-        list->after = after;
+        list->after = &after;
         list->limit = PAGE;
         const hf_answer *answer = read_one(store, batch);
         for (size_t i = 0; i < answer->sessions_count; i++)
             dump_session(out, &answer->sessions[i]);
-        after = answer->next;
+        if (answer->next != NULL)
+            after = *answer->next;
         more = answer->more;
     }
 }
@@ -205,12 +209,13 @@ static void dump_tokens(FILE *out, hf_store *store, hf_batch *batch)
     for (bool more = true; more;) {
         hf_batch_clear(batch);
         hf_op *list = hf_batch_add(batch, HF_OP_TOKENS);
-        list->after = after;
+        list->after = &after;
         list->limit = PAGE;
         const hf_answer *answer = read_one(store, batch);
         for (size_t i = 0; i < answer->tokens_count; i++)
             dump_token(out, &answer->tokens[i]);
-        after = answer->next;
+        if (answer->next != NULL)
+            after = *answer->next;
         more = answer->more;
     }
 }

@@ -142,15 +142,16 @@ static void fill_resource(dice *d, hf_arena *arena, hf_resource *out)
 }
 
 /* One without a type has no id either, and a session has no spaces. */
-static hf_cursor random_cursor(dice *d, hf_arena *arena)
+/* One that is all zero is written as none. */
+static const hf_cursor *random_cursor(dice *d, hf_arena *arena)
 {
-    hf_cursor out = {0};
-    fill_resource(d, arena, &out.resource);
-    if (out.resource.type[0] == '\0')
-        out.resource = (hf_resource){0};
-    FILL(out.session);
-    random_batch_without(out.session, ' ');
-    return out;
+    hf_cursor *out = random_batch_take(arena, sizeof *out);
+    fill_resource(d, arena, &out->resource);
+    if (out->resource.type[0] == '\0')
+        out->resource = (hf_resource){0};
+    FILL(out->session);
+    random_batch_without(out->session, ' ');
+    return out->resource.type[0] == '\0' && out->session[0] == '\0' ? NULL : out;
 }
 
 /* From 1970 on. */
@@ -306,6 +307,13 @@ static void expect_same_login(const hf_credentials *actual, const hf_credentials
         assert_memory_equal(actual, expected, sizeof *expected);
 }
 
+static void expect_same_cursor(const hf_cursor *actual, const hf_cursor *expected)
+{
+    expect_true((actual == NULL) == (expected == NULL));
+    if (expected != NULL)
+        assert_memory_equal(actual, expected, sizeof *expected);
+}
+
 void expect_same_op(const hf_op *actual, const hf_op *expected)
 {
     expect_text(hf_op_kind_name(actual->kind), hf_op_kind_name(expected->kind));
@@ -340,7 +348,7 @@ void expect_same_op(const hf_op *actual, const hf_op *expected)
     expect_int(actual->keep_events_us, expected->keep_events_us);
     expect_int(actual->keep_forced_us, expected->keep_forced_us);
     SAME_TEXT(request_id);
-    assert_memory_equal(&actual->after, &expected->after, sizeof expected->after);
+    expect_same_cursor(actual->after, expected->after);
     expect_int(actual->after_seq, expected->after_seq);
     expect_int(actual->limit, expected->limit);
 }
@@ -521,5 +529,5 @@ void expect_same_answer(const hf_answer *actual, const hf_answer *expected)
     expect_int(actual->swept, expected->swept);
     expect_int(actual->more, expected->more);
     expect_int(actual->passed, expected->passed);
-    assert_memory_equal(&actual->next, &expected->next, sizeof expected->next);
+    expect_same_cursor(actual->next, expected->next);
 }

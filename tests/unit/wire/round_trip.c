@@ -159,8 +159,8 @@ static void it_looks_as_documented(void **state)
     op->fence = 9; /* not read by an acquire */
     op = hf_batch_add(batch, HF_OP_LIST);
     op->target = login.id;
-    op->after =
-        (hf_cursor){.resource = {"policy", "a b/1"}, .session = "00112233445566778899aabbccddeeff"};
+    op->after = &(const hf_cursor){.resource = {"policy", "a b/1"},
+                                   .session = "00112233445566778899aabbccddeeff"};
     op->limit = 10;
     expect(HF_OK, wire_ops_write(batch, &text, &err), err);
     expect_text(text.text, expected);
