@@ -131,7 +131,8 @@ static bool time_sign(const char **text, char sign)
 static bool time_day(const char **text, civil *t)
 {
     static const unsigned char days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    unsigned year, digits = (unsigned)strspn(*text, "0123456789"); /* hf_time_write writes more */
+    const unsigned digits = (unsigned)strspn(*text, "0123456789"); /* hf_time_write may write 6 */
+    unsigned year = 0;
     bool reads = digits >= 4 && digits <= 6 && time_digits(text, digits, 1970, 294247, &year) &&
                  time_sign(text, '-') && time_digits(text, 2, 1, 12, &t->month) &&
                  time_sign(text, '-') && time_digits(text, 2, 1, days[t->month - 1], &t->day);
