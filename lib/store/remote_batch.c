@@ -127,6 +127,10 @@ static bool remote_batch_is_whole(const hf_op *op)
     case HF_OP_TOKEN_FIND:
     case HF_OP_TOKEN_REVOKE:
         return answer->tokens_count > 0;
+    case HF_OP_LIST:
+    case HF_OP_SESSIONS:
+    case HF_OP_TOKENS:
+        return !answer->more || (answer->next != NULL && answer->next->session[0] != '\0');
     default: /* a release or a hand-over that is asked again may have nothing left to show */
         return true;
     }

@@ -236,7 +236,9 @@ static void an_answer_that_makes_no_sense_is_unsure(void **state)
         "{\"answers\":[{\"status\":\"ok\"},{\"status\":\"ok\"}]}",
         "{\"answers\":[{\"status\":\"perhaps\"}]}",
         "{\"answers\":[{}]}",
-        "{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"type\":\"policy\"}]}]}",
+        "{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"resource\":\"policy/1\"}]}]}",
+        "{\"answers\":[{\"status\":\"ok\",\"now\":1794739623123456}]}",
+        "{\"answers\":[{\"status\":\"ok\",\"now\":\"2026-11-15\\n\"}]}",
         "{\"answers\":[{\"status\":\"ok\"}]} more",
     };
     scene s;
@@ -262,10 +264,10 @@ static void an_answer_that_lacks_its_rows_is_none(void **state)
     (void)state;
     static const unsigned char sha256[32] = {1};
     static const char *const bodies[] = {
-        "{\"answers\":[{\"status\":\"ok\"}]}",
+        "{\"answers\":[{\"status\":\"ok\",\"more\":true}]}",
         "{\"answers\":[{\"status\":\"ok\",\"outcome\":\"granted\",\"locks_count\":1}]}",
         ("{\"answers\":[{\"status\":\"ok\",\"locks\":[],\"sessions\":[],\"types\":[],"
-         "\"tokens\":[]}]}"),
+         "\"tokens\":[],\"more\":true,\"next\":\"\"}]}"),
     };
     scene s;
     scene_open(&s, "");
@@ -284,6 +286,9 @@ static void an_answer_that_lacks_its_rows_is_none(void **state)
         {.kind = HF_OP_TOKEN_CREATE, .token = id, .sha256 = sha256, .name = "job", .roles = "use"},
         {.kind = HF_OP_TOKEN_FIND, .sha256 = sha256},
         {.kind = HF_OP_TOKEN_REVOKE, .token = id},
+        {.kind = HF_OP_LIST},
+        {.kind = HF_OP_SESSIONS},
+        {.kind = HF_OP_TOKENS},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops * (sizeof bodies / sizeof *bodies); i++) {
         const hf_op *op = &ops[i / 3];
