@@ -9,10 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    CONNS_MAX = 32,
-    JUDGED_US = 60 * 1000000 /* a connection is judged again after so long */
-};
+enum { JUDGED_US = 60 * 1000000 }; /* a connection is judged again after so long */
 
 /* ---- judging ---- */
 
@@ -43,7 +40,7 @@ static hf_status redis_conn_check(const redis_store *store, const char *path,
     if (facts->loading)
         return hf_fail_away(err, HF_BUSY, "%s is still loading its data; try again in a moment.",
                             path);
-    if (store->relaxed)
+    if (store->kv.forgets)
         return HF_OK;
     if (strcmp(facts->policy, "noeviction") != 0)
         return redis_conn_refuse(path, "it removes keys when memory is short",
@@ -88,9 +85,9 @@ static void redis_conn_grade(redis_store *store, const hf_redis_facts *facts)
                  ? "synced every second: a crash may lose the last one"
                  : "synced now and then: a crash may lose the last moments",
              replicas);
-    pthread_mutex_lock(&store->mutex);
+    pthread_mutex_lock(&store->kv.mutex);
     store->grade = grade;
-    pthread_mutex_unlock(&store->mutex);
+    pthread_mutex_unlock(&store->kv.mutex);
 }
 
 static hf_status redis_conn_denied(const redis_store *store, const hf_redis *redis, hf_slice text,
@@ -177,92 +174,33 @@ hf_status redis_conn_open(redis_store *store, hf_redis **out, char *script, hf_e
     return status;
 }
 
-static hf_status redis_conn_new(redis_store *store, redis_conn **out, hf_error *err)
+hf_status redis_connect(kv_store *base, kv_conn **out, hf_error *err)
 {
     redis_conn *conn = hf_alloc(sizeof *conn);
-    *out = conn;
     if (conn == NULL)
         return hf_fail_memory(err);
-    conn->rows.drops_free = conn->rows.counts_beats = true;
-    hf_status status = hf_seam.random(&conn->rows.seed, sizeof conn->rows.seed)
-                           ? redis_conn_open(store, &conn->redis, conn->script, err)
-                           : hf_fail(err, HF_INTERNAL, "Reading random bytes failed.");
+    hf_status status = redis_conn_open((redis_store *)base, &conn->redis, conn->script, err);
     conn->judged_us = hf_seam.boot_us();
-    if (status != HF_OK) {
-        redis_conn_free(conn);
-        *out = NULL;
-    }
-    return status;
-}
-
-void redis_conn_free(redis_conn *conn)
-{
-    if (conn == NULL)
-        return;
-    hf_redis_close(conn->redis);
-    hf_rows_done(&conn->rows);
-    hf_arena_done(&conn->fresh);
-    hf_redis_words_done(&conn->keys);
-    hf_redis_words_done(&conn->head);
-    hf_redis_words_done(&conn->commands);
-    hf_redis_words_done(&conn->command);
-    for (int i = 0; i < REDIS_INDEXES; i++)
-        hf_redis_words_done(&conn->indexes[i]);
-    hf_buffer_done(&conn->text);
-    hf_free(conn);
-}
-
-/* ---- sharing ---- */
-
-hf_status redis_conn_take(redis_store *store, redis_conn **out, hf_error *err)
-{
-    pthread_mutex_lock(&store->mutex);
-    while (store->idle == NULL && store->open >= CONNS_MAX)
-        pthread_cond_wait(&store->freed, &store->mutex);
-    redis_conn *conn = store->idle;
-    if (conn != NULL)
-        store->idle = conn->next;
+    if (status == HF_OK)
+        *out = &conn->kv;
     else
-        store->open++;
-    pthread_mutex_unlock(&store->mutex);
-    hf_status status = HF_OK;
-    if (conn == NULL) {
-        status = redis_conn_new(store, &conn, err);
-    } else if (hf_seam.boot_us() - conn->judged_us > JUDGED_US) {
-        status = redis_conn_judge(store, conn->redis, err);
-        conn->judged_us = hf_seam.boot_us();
-        conn->owed = status != HF_OK;
-    }
-    if (status != HF_OK) {
-        redis_conn_give(store, conn);
-        conn = NULL;
-    }
-    *out = conn;
+        hf_free(conn);
     return status;
 }
 
-/* Where one is lost, those that are idle are not trusted either. Accepts NULL. */
-void redis_conn_give(redis_store *store, redis_conn *conn)
+hf_status redis_check(kv_store *base, kv_conn *it, hf_error *err)
 {
-    bool good = conn != NULL && !conn->owed && hf_redis_alive(conn->redis);
-    redis_conn *dropped = good ? NULL : conn;
-    pthread_mutex_lock(&store->mutex);
-    if (good) {
-        conn->next = store->idle;
-        store->idle = conn;
-    } else {
-        store->open--;
-        if (conn != NULL)
-            conn->next = store->idle;
-        dropped = conn != NULL ? conn : store->idle;
-        store->idle = NULL;
-        for (const redis_conn *it = conn != NULL ? conn->next : dropped; it != NULL; it = it->next)
-            store->open--;
-    }
-    pthread_cond_broadcast(&store->freed);
-    pthread_mutex_unlock(&store->mutex);
-    for (redis_conn *next; dropped != NULL; dropped = next) {
-        next = dropped->next;
-        redis_conn_free(dropped);
-    }
+    redis_conn *conn = (redis_conn *)it;
+    if (hf_seam.boot_us() - conn->judged_us <= JUDGED_US)
+        return HF_OK;
+    conn->judged_us = hf_seam.boot_us();
+    return redis_conn_judge((redis_store *)base, conn->redis, err);
+}
+
+void redis_disconnect(kv_conn *it)
+{
+    redis_conn *conn = (redis_conn *)it;
+    hf_redis_close(conn->redis);
+    hf_redis_words_done(&conn->command);
+    hf_free(conn);
 }

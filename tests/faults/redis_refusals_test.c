@@ -192,7 +192,7 @@ static void accounts_without_the_rights_are_told_before_anything_is_written(void
         {"+@all -zadd", {"ZADD", "ACL SETUSER"}},
         {"+@all -xadd", {"XADD", "ACL SETUSER"}},
         {"+@all -mget", {"MGET", "ACL SETUSER"}},
-        {"+@all -zinter", {"ZINTER", "ACL SETUSER"}},
+        {"+@all -zlexcount", {"ZLEXCOUNT", "ACL SETUSER"}},
         {"+@all -zrangebylex", {"ZRANGEBYLEX", "ACL SETUSER"}},
         {"+@all resetchannels", {"channel", "ACL SETUSER"}},
         {"+@all resetkeys ~other:*", {"key", "ACL SETUSER"}},
@@ -338,8 +338,9 @@ static void values_of_others_are_named_and_left_alone(void **state)
         {"set f:h:%s garbage", "f:h:"},
         {"set f:schema 'something else'", "f:schema"},
         {"set f:schema x", "f:schema"},
-        {"set f:schema 'holdfast 2'", "namespace f on"},
-        {"set f:seq x", "not an integer"},
+        {"set f:schema 'holdfast 2'", "made by another version"},
+        {"set f:l:%s garbage", "f:l:"},
+        {"set f:seq x", "f:seq"},
         {"set f:floor x", "f:floor"},
     };
     char url[HF_URL_MAX], before[64], after[64], line[512];
@@ -368,6 +369,51 @@ static void values_of_others_are_named_and_left_alone(void **state)
     }
     redis_server_ask(server, "flushall");
     expect_int(bad, 0);
+}
+
+/* Whose rows have another form: neither read nor written, but removed by whoever insists. */
+static void keys_of_another_version_are_refused_and_can_be_removed(void **state)
+{
+    (void)state;
+    static const char *const schemas[] = {"holdfast 1", "holdfast 0123456789abcdef"};
+    char url[HF_URL_MAX], before[64], after[64];
+    hf_error err = {0};
+    redis_server_url(server, "", 0, "namespace=f", url);
+    for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
+        hf_store *store = redis_refusals_open(url);
+        hf_credentials alice = newcomer(store, "alice", HOUR);
+        must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"));
+        redis_server_ask(server, "set f:schema '%s'", schemas[i]);
+        redis_refusals_dump(before, sizeof before);
+        said no = must(HF_UNAVAILABLE, store, ACQUIRE, BY(alice), ON("policy", "2"));
+        expect_contains(no.message, "The keys of the namespace f on ");
+        expect_contains(no.message, "were made by another version of holdfast");
+        expect_contains(no.message, "'holdfast uninstall URL --force'");
+        must(HF_UNAVAILABLE, store, LIST, .limit = 10);
+        hf_store_close(store);
+        redis_refusals_refuse(HF_UNAVAILABLE, url, "another version", "left as they are");
+        expect(HF_UNAVAILABLE, hf_store_uninstall(url, false, &err), err);
+        expect_contains(err.message, "another version");
+        redis_refusals_dump(after, sizeof after);
+        expect_text(after, before);
+        expect(HF_OK, hf_store_uninstall(url, true, &err), err);
+        expect_text(redis_server_ask(server, "keys 'f:*'"), "");
+    }
+}
+
+/* What a key holds is text in which some bytes mean something. */
+static void texts_with_any_character_come_back_as_they_were(void **state)
+{
+    (void)state;
+    hf_store *store = redis_refusals_open(redis_refusals_url("", ""));
+    hf_credentials alice = newcomer(store, "a\\t\\n\\\\", HOUR), bob = newcomer(store, "bob", HOUR);
+    must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1\\"), .purpose = "\\");
+    said no = must(HF_LOCKED, store, ACQUIRE, BY(bob), ON("policy", "1\\"));
+    expect_text(no.lock.user, "a\\t\\n\\\\");
+    expect_text(no.lock.purpose, "\\");
+    expect_text(must(HF_OK, store, LIST, .user = "a\\t\\n\\\\", .limit = 10).lock.resource.id,
+                "1\\");
+    hf_store_close(store);
 }
 
 static void a_server_that_was_emptied_is_told(void **state)
@@ -493,6 +539,8 @@ int main(void)
         ALONE(passwords_and_tls_are_checked_and_never_shown),
         ALONE(namespaces_do_not_see_each_other),
         ALONE(values_of_others_are_named_and_left_alone),
+        ALONE(keys_of_another_version_are_refused_and_can_be_removed),
+        ALONE(texts_with_any_character_come_back_as_they_were),
         ALONE(a_server_that_was_emptied_is_told),
         ALONE(with_full_memory_nothing_is_taken_and_all_can_be_given_back),
         ALONE(a_session_with_ten_thousand_locks_is_no_problem),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What can happen to a store on Redis: scripts are flushed, the server loads its data, answers
- * never come, connections die, a program is too late (V2 of store/redis.h), the clock is set, and
+ * never come, connections die, a program is too late (V2 of store/kv.h), the clock is set, and
  * two holdfast servers stand on one Redis. */
 #include "database/shop.h"
 #include "faults/redis_server.h"
@@ -382,7 +382,8 @@ static void redis_faults_copy(const bench *b, const char *session, bool back)
     const char *names = strchr(b->names, '=') + 1;
     const struct {
         const char *kind, *rest;
-    } keys[] = {{"r:", "policy/1"}, {"h:", session}, {"q:", session}, {"locks", ""}, {"asked", ""}};
+    } keys[] = {
+        {"r:", "policy/1"}, {"h:", session}, {"a:", session}, {"q:", session}, {"locks", ""}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         char key[128];
         snprintf(key, sizeof key, "%s:%s%s", names, keys[i].kind, keys[i].rest);
@@ -410,7 +411,7 @@ static void a_lock_and_a_request_that_were_left_go_with_their_row(void **state)
     must(HF_OK, b.direct, SWEEP, .limit = 100);
     const char *names = strchr(b.names, '=') + 1;
     expect_text(redis_server_ask(server, "zcard %s:locks", names), "0");
-    expect_text(redis_server_ask(server, "keys '%s:[rhqs]:*'", names), "");
+    expect_text(redis_server_ask(server, "keys '%s:[ahlqrs]:*'", names), "");
     bench_close(&b);
 }
 
