@@ -130,7 +130,7 @@ static const cli_option install_options[] = {
 
 static const cli_option uninstall_options[] = {
     {"print", NULL, "print the SQL for an administrator instead; connects to nothing"},
-    {"force", NULL, "even if locks are held: they end"},
+    {"force", NULL, "even if locks are held (they end), or another version made the tables"},
     CLI_END_OF_OPTIONS,
 };
 
@@ -139,7 +139,7 @@ const cli_verb cli_install = {
     .operands = "URL",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "Creates or upgrades holdfast's tables in a database.",
+    .summary = "Creates holdfast's tables in a database.",
     .about = "Existing data stays, so it can be repeated. It is one transaction where the database "
              "allows. The triggers of guards are created again.",
     .options = install_options,

@@ -46,7 +46,8 @@ static hf_status print_pages(page_printer *printer, hf_manager *manager, hf_list
             const hf_answer *answer = hf_result_answer(result);
             status = listing_print_page(printer, answer, err);
             more = answer->more;
-            options.after = *answer->next;
+            if (more)
+                options.after = *answer->next;
         }
         hf_result_free(result);
     }

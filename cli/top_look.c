@@ -101,7 +101,8 @@ static hf_status read_locks(top_view *view, hf_error *err)
             const hf_answer *answer = hf_result_answer(result);
             keep_locks(view, answer);
             view->more = answer->more;
-            options.after = *answer->next;
+            if (view->more)
+                options.after = *answer->next;
         }
         hf_result_free(result);
     }

@@ -73,9 +73,13 @@ def limit_of(field):
     return int(found.group(1))
 
 
-def fingerprint():
-    lines = [" ".join((f.row, f.kind, f.column, f.limit, *f.flags)) for f in FIELDS]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+def fingerprint(schemas):
+    """Of the table of fields, and of the tables that are made of it: what is written by hand there, as keys and indexes."""
+    texts = [" ".join((f.row, f.kind, f.column, f.limit, *f.flags)) for f in FIELDS]
+    for path in schemas:
+        sql = Words(pathlib.Path(path).parent.name).fill_in(pathlib.Path(path).read_text(encoding="utf-8"))
+        texts += [line.strip() for line in sql.splitlines() if line.strip() and not line.lstrip().startswith("--")]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 class Words:

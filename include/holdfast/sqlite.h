@@ -11,7 +11,7 @@ HF_BEGIN_DECLS
 struct sqlite3;
 
 enum {
-    HF_SQLITE_INSTALL = 1 /* create or upgrade holdfast's tables in this database */
+    HF_SQLITE_INSTALL = 1 /* create holdfast's tables in this database */
 };
 
 /* A store on the application's handle. Inside an open transaction a batch joins it: a grant takes

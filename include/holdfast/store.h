@@ -37,7 +37,7 @@ HF_API HF_MUST_USE hf_status hf_store_open(const char *url, hf_store **out, hf_e
 /* The same, but creates neither a SQLite file nor tables in it. HF_NOT_FOUND: there is no store. */
 HF_API HF_MUST_USE hf_status hf_store_open_existing(const char *url, hf_store **out, hf_error *err);
 
-/* Creates or upgrades the tables a URL names, and lets `role` use them (an account of the database;
+/* Creates the tables a URL names, and lets `role` use them (an account of the database;
  * NULL: nobody new). Repeating it changes nothing. It is one transaction where the database allows.
  * An account that only uses the tables needs no right to alter them. */
 HF_API HF_MUST_USE hf_status hf_store_install(const char *url, const char *role, hf_error *err);

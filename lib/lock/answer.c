@@ -33,7 +33,7 @@ bool hf_answer_more(hf_op *op, hf_arena *arena, const hf_resource *resource, con
     return true;
 }
 
-void hf_fill_name(const hf_resource_row *row, hf_resource *out)
+static void answer_fill_name(const hf_resource_row *row, hf_resource *out)
 {
     hf_slice_copy(out->type, sizeof out->type, row->type);
     hf_slice_copy(out->id, sizeof out->id, row->id);
@@ -43,7 +43,7 @@ void hf_fill_lock(const hf_lock_row *row, hf_lock *out)
 {
     int64_t expires_us = row->session->expires_us;
     hf_show(&hf_lock_fields, row, out);
-    hf_fill_name(row->resource, &out->resource);
+    answer_fill_name(row->resource, &out->resource);
     out->expires_us = row->ends_us != 0 && row->ends_us < expires_us ? row->ends_us : expires_us;
     memcpy(out->session, row->session->id, sizeof out->session);
     hf_slice_copy(out->user, sizeof out->user, row->session->user);
@@ -67,7 +67,7 @@ void hf_answer_version(hf_step *step)
     if (version == NULL)
         return;
     hf_show(&hf_resource_fields, row, version);
-    hf_fill_name(row, &version->resource);
+    answer_fill_name(row, &version->resource);
     step->op->answer.versions = version;
     step->op->answer.versions_count = 1;
 }
@@ -99,7 +99,7 @@ size_t hf_answer_holders(hf_step *step, const hf_session_row *but)
 static void answer_fill_request(const hf_request_row *row, hf_request *out)
 {
     hf_show(&hf_request_fields, row, out);
-    hf_fill_name(row->resource, &out->resource);
+    answer_fill_name(row->resource, &out->resource);
     memcpy(out->session, row->session->id, sizeof out->session);
     hf_slice_copy(out->user, sizeof out->user, row->session->user);
     hf_slice_copy(out->name, sizeof out->name, row->session->name);
@@ -211,7 +211,7 @@ void hf_answer_lost(hf_step *step)
     for (hf_lock_row *row = session->locks; row != NULL; row = row->session_next) {
         if (!row->present || hf_lock_lives(row, step->now_us))
             continue;
-        hf_fill_name(row->resource, &at->resource);
+        answer_fill_name(row->resource, &at->resource);
         hf_slice_copy(at->why, sizeof at->why, hf_slice_of("expired"));
         at->fence = row->fence;
         at++->at_us = row->ends_us;

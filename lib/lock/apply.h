@@ -15,11 +15,11 @@
  * False when memory is out: then nothing of the set may be saved. */
 bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us);
 
-/* Rows as the values that callers get, for stores that answer lists from a working set. */
 /* After a page: what comes next begins after that resource (NULL: none) and session. False: out of
  * memory. */
 bool hf_answer_more(hf_op *op, hf_arena *arena, const hf_resource *resource, const char *session);
-void hf_fill_name(const hf_resource_row *row, hf_resource *out);
+
+/* Rows as the values that callers get. */
 void hf_fill_lock(const hf_lock_row *row, hf_lock *out);
 void hf_fill_session(const hf_session_row *row, hf_session_info *out);
 void hf_fill_event(const hf_event_row *row, int64_t seq, hf_event *out);

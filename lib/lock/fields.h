@@ -81,7 +81,7 @@ static inline bool hf_row_field_is_out(const hf_row_field *field, unsigned mask)
     return (field->flags & mask) == 0;
 }
 
-/* A field's text: of a text, an id, a name, a session, a resource. `hex` is for a hash. */
+/* A field's text: of a text, an id, a name, a session, a resource. */
 hf_slice hf_row_field_text(const hf_row_field *field, const void *row);
 /* Its number, of the other kinds but a hash. */
 int64_t hf_row_field_number(const hf_row_field *field, const void *row);

@@ -75,7 +75,7 @@ typedef struct hf_save_row {
     hf_resource_row *resource;
     hf_slice request;         /* scoped to who saved (hf_rows_save_request) */
     int64_t version, fence, saved_us;
-    int64_t covered_us; /* set when it is covered; not loaded */
+    int64_t covered_us; /* set when it is covered */
     bool gone;
     bool stored, present, changed;
     void *origin, *fresh;
@@ -111,7 +111,7 @@ struct hf_resource_row {
     bool locked, busy;  /* the store's own: what it could lock */
     hf_lock_row *locks;
     hf_request_row *requests;
-    void *origin, *fresh, *fresh_text, *fresh_saved;
+    void *origin, *fresh, *fresh_saved;
     unsigned run;
     unsigned acquired_run; /* the linked run in which it was last acquired */
 };

@@ -430,7 +430,7 @@ static void database_rows_read_any(database_work *work, hf_stmt *stmt, int at)
         lost = database_rows_lost(work, stmt, 1);
         if (lost == NULL)
             return;
-        sql_read_slots(conn, stmt, slots, &hf_lost_fields, HF_KEY | HF_REST, lost);
+        sql_read_slots(conn, stmt, slots, &hf_lost_fields, HF_EVERY, lost);
         database_rows_want_taker(work, lost);
         return;
     case CLOCK: /* and whether there are requests or losses, if they are not among the rows */

@@ -277,6 +277,7 @@ static void mysql_schema_clear_away(hf_db *db, const schema_words *words)
 static hf_status mysql_schema_make_all(hf_db *db, const char *names, const char *role,
                                        hf_error *err)
 {
+    char where[PLACE_SIZE];
     schema_state state;
     int found;
     char digest[17];
@@ -284,7 +285,7 @@ static hf_status mysql_schema_make_all(hf_db *db, const char *names, const char 
     bool whole = true;
     hf_status status = mysql_schema_look_closely(db, names, &state, &found, err);
     if (status == HF_OK && state == SCHEMA_OTHER)
-        return schema_refuse_form(db, names, err);
+        return schema_refuse_form(schema_place(db, names, where), err);
     if (status == HF_OK)
         status = mysql_schema_look_whether_whole(db, names, state, &whole, err);
     if (status == HF_OK && !whole)
@@ -292,6 +293,9 @@ static hf_status mysql_schema_make_all(hf_db *db, const char *names, const char 
     if (status == HF_OK)
         status = mysql_schema_digest_surface(digest, err);
     bool looked = status == HF_OK;
+    /* An installation that was not completed may have been another version's; it has no rows. */
+    if (status == HF_OK && state == SCHEMA_NONE && found > 0)
+        status = mysql_schema_run_text(db, mysql_remove_sql, &words, err);
     if (status == HF_OK && state == SCHEMA_NONE)
         status = mysql_schema_run_text(db, mysql_schema_sql, &words, err);
     if (status == HF_OK)
@@ -364,6 +368,7 @@ static hf_status mysql_schema_check_unused(hf_db *db, const schema_words *words,
 
 static hf_status mysql_schema_take_away(hf_db *db, const char *names, bool force, hf_error *err)
 {
+    char where[PLACE_SIZE];
     schema_state state;
     int found;
     schema_words words = {.names = names};
@@ -372,7 +377,7 @@ static hf_status mysql_schema_take_away(hf_db *db, const char *names, bool force
     if (status == HF_OK && found == 0)
         return schema_refuse_none(db, names, err);
     if (status == HF_OK && state == SCHEMA_OTHER && !force)
-        return schema_refuse_unknown(db, names, err);
+        return schema_refuse_unknown(schema_place(db, names, where), err);
     if (status == HF_OK)
         status = mysql_schema_look_whether_whole(db, names, state, &whole, err);
     if (status == HF_OK && !whole && !force)
@@ -436,7 +441,10 @@ static void mysql_schema_add_script(hf_buffer *out, const char *names, const cha
 {
     schema_words words = {.names = names, .role = role, .digest = digest};
     schema_add(out, mysql_schema_sql, &words);
-    hf_buffer_print(out, "\n");
+    hf_buffer_print(out,
+                    "\n-- This fails if the tables were made by another version of holdfast.\n");
+    schema_add(out, mysql_install_sql[MYSQL_INSTALL_SAME_FORM], &words);
+    hf_buffer_print(out, ";\n\n");
     schema_add(out, mysql_surface_sql, &words);
     hf_buffer_print(out, "\n-- Last of all: now it is complete.\n");
     schema_add(out, mysql_install_sql[MYSQL_INSTALL_COMPLETE], &words);

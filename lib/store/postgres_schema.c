@@ -148,11 +148,12 @@ static hf_status postgres_schema_begin(hf_db *db, hf_error *err)
 static hf_status postgres_schema_make_all(hf_db *db, const char *names, const char *role,
                                           hf_error *err)
 {
+    char where[PLACE_SIZE];
     schema_state state;
     hf_buffer text = {0};
     hf_status status = postgres_schema_look(db, names, &state, NULL, err);
     if (status == HF_OK && state == SCHEMA_OTHER)
-        status = schema_refuse_form(db, names, err);
+        status = schema_refuse_form(schema_place(db, names, where), err);
     if (status != HF_OK)
         return status;
     postgres_schema_add_script(&text, names, role);
@@ -183,6 +184,7 @@ hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, 
 
 static hf_status postgres_schema_take_away(hf_db *db, const char *names, bool force, hf_error *err)
 {
+    char where[PLACE_SIZE];
     schema_state state;
     bool whole = true;
     char live[32] = "0";
@@ -191,7 +193,7 @@ static hf_status postgres_schema_take_away(hf_db *db, const char *names, bool fo
     if (status == HF_OK && state == SCHEMA_NONE)
         return schema_refuse_none(db, names, err);
     if (status == HF_OK && state == SCHEMA_OTHER && !force)
-        return schema_refuse_unknown(db, names, err);
+        return schema_refuse_unknown(schema_place(db, names, where), err);
     if (status == HF_OK && !whole && !force)
         return schema_refuse_broken(db, names, err);
     if (status == HF_OK && whole)

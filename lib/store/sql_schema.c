@@ -135,10 +135,8 @@ hf_status schema_install(const schema_kind *kind, const char *rest, const hf_ins
 
 /* ---- sentences ---- */
 
-enum { PLACE_SIZE = 512 };
-
 /* "schema holdfast of the database app on db1", "the database app on db1, as holdfast_..." */
-static const char *sql_schema_place(hf_db *db, const char *names, char out[PLACE_SIZE])
+const char *schema_place(hf_db *db, const char *names, char out[PLACE_SIZE])
 {
     if (hf_db_kind_of(db) == HF_DB_POSTGRES)
         snprintf(out, PLACE_SIZE, "schema %s of %s", names, hf_db_path(db));
@@ -147,24 +145,22 @@ static const char *sql_schema_place(hf_db *db, const char *names, char out[PLACE
     return out;
 }
 
-hf_status schema_refuse_form(hf_db *db, const char *names, hf_error *err)
+hf_status schema_refuse_form(const char *place, hf_error *err)
 {
-    char where[PLACE_SIZE];
     return hf_fail(err, HF_UNAVAILABLE,
                    "The tables in %s were made by another version of holdfast, whose rows have "
                    "another form; they were left as they are. Use the program that made them, "
                    "remove them with 'holdfast uninstall URL --force', or name another namespace.",
-                   sql_schema_place(db, names, where));
+                   place);
 }
 
-hf_status schema_refuse_unknown(hf_db *db, const char *names, hf_error *err)
+hf_status schema_refuse_unknown(const char *place, hf_error *err)
 {
-    char where[PLACE_SIZE];
     return hf_fail(err, HF_UNAVAILABLE,
                    "The tables in %s were made by another version of holdfast, so this one does "
                    "not know whether locks live in them; nothing was removed. Use the program "
                    "that made them, or say --force.",
-                   sql_schema_place(db, names, where));
+                   place);
 }
 
 hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err)
@@ -183,7 +179,7 @@ hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err)
                    "Some of what holdfast had in %s is gone; bring it back from a backup, or "
                    "remove the rest with "
                    "'holdfast uninstall URL --force' and install again.",
-                   sql_schema_place(db, names, where));
+                   schema_place(db, names, where));
 }
 
 static hf_status sql_schema_refuse_missing(hf_db *db, const char *names, hf_error *err)
@@ -193,7 +189,7 @@ static hf_status sql_schema_refuse_missing(hf_db *db, const char *names, hf_erro
         err, HF_UNAVAILABLE,
         "There are no tables of holdfast in %s; an administrator makes them with 'holdfast install "
         "URL'.",
-        sql_schema_place(db, names, where));
+        schema_place(db, names, where));
 }
 
 hf_status schema_refuse_account(hf_db *db, const char *names, const char *account, hf_error *err)
@@ -203,7 +199,7 @@ hf_status schema_refuse_account(hf_db *db, const char *names, const char *accoun
         err, HF_UNAVAILABLE,
         "The account %s may not use the tables of holdfast in %s; an administrator allows it with "
         "'holdfast install URL --role %s'.",
-        account, sql_schema_place(db, names, where), account);
+        account, schema_place(db, names, where), account);
 }
 
 hf_status schema_refuse_live(hf_db *db, const char *count, hf_error *err)
@@ -232,7 +228,7 @@ hf_status schema_refuse_none(hf_db *db, const char *names, hf_error *err)
 {
     char where[PLACE_SIZE];
     return hf_fail(err, HF_NOT_FOUND, "There are no tables of holdfast in %s; nothing was removed.",
-                   sql_schema_place(db, names, where));
+                   schema_place(db, names, where));
 }
 
 hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool removing,
@@ -247,24 +243,25 @@ hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool rem
     if (removing && !denied)
         return hf_fail(err, HF_UNAVAILABLE,
                        "The tables of holdfast in %s could not be removed. (%s)",
-                       sql_schema_place(db, names, where), said);
+                       schema_place(db, names, where), said);
     if (removing)
         return hf_fail(
             err, HF_UNAVAILABLE,
             "This account may not remove the tables of holdfast in %s; their owner may. (%s)",
-            sql_schema_place(db, names, where), said);
+            schema_place(db, names, where), said);
     return hf_fail(
         err, HF_UNAVAILABLE,
         "This account may not make the tables of holdfast in %s; an administrator makes them with "
         "'holdfast install URL'. (%s)",
-        sql_schema_place(db, names, where), said);
+        schema_place(db, names, where), said);
 }
 
 hf_status schema_ready(const schema_kind *kind, hf_db *db, const char *names, schema_state state,
                        bool may_install, hf_error *err)
 {
+    char where[PLACE_SIZE];
     if (state == SCHEMA_OTHER)
-        return schema_refuse_form(db, names, err);
+        return schema_refuse_form(schema_place(db, names, where), err);
     if (state == SCHEMA_OURS)
         return HF_OK;
     return may_install ? kind->make(db, names, NULL, err)

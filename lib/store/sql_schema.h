@@ -89,10 +89,14 @@ hf_status schema_install(const schema_kind *kind, const char *rest, const hf_ins
 hf_status schema_ready(const schema_kind *kind, hf_db *db, const char *names, schema_state state,
                        bool may_install, hf_error *err);
 
+/* Tables of another form, at a place ("schema holdfast of ..."): at open; before removing them. */
+hf_status schema_refuse_form(const char *place, hf_error *err);
+hf_status schema_refuse_unknown(const char *place, hf_error *err);
+/* Where tables are: "schema holdfast of the database app on db1", "FILE, as holdfast_...". */
+enum { PLACE_SIZE = 512 };
+const char *schema_place(hf_db *db, const char *names, char out[PLACE_SIZE]);
+
 /* Sentences. `table` is complete with its schema or prefix. */
-hf_status schema_refuse_form(hf_db *db, const char *names, hf_error *err);
-/* Before removing tables of another form. */
-hf_status schema_refuse_unknown(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err);
 hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_account(hf_db *db, const char *names, const char *account, hf_error *err);

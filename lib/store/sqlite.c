@@ -491,13 +491,8 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
         status = hf_db_wrap(handle, &store->writer.db, err);
     if (status == HF_OK && (flags & HF_SQLITE_INSTALL))
         status = sqlite_schema_install(store->writer.db, store->names, err);
-    bool ours = true;
     if (status == HF_OK && !(flags & HF_SQLITE_INSTALL))
-        status = sqlite_schema_check(store->writer.db, store->path, store->names, &ours, err);
-    if (status == HF_OK && !ours) /* whatever other tables the application has */
-        status =
-            hf_fail(err, HF_UNAVAILABLE,
-                    "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
+        status = sqlite_schema_check_wrapped(store->writer.db, store->path, store->names, err);
     if (status == HF_OK)
         status = sqlite_conn_ready(&store->writer, err);
     if (status != HF_OK) {

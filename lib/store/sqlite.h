@@ -109,6 +109,9 @@ void sqlite_reserve_give_up(const char *path);
 /* sqlite_schema.c: tables, their form, backups. ours: false: there are none. */
 hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours,
                               hf_error *err);
+/* An application's database, whatever else is in it. HF_UNAVAILABLE: it has none of this form. */
+hf_status sqlite_schema_check_wrapped(hf_db *db, const char *path, const char *names,
+                                      hf_error *err);
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err);
 hf_status sqlite_backup(hf_store *store, const char *path, hf_error *err);
 hf_status sqlite_restore(hf_store *store, const char *path, bool replace, hf_error *err);

@@ -49,13 +49,10 @@ static hf_status sqlite_schema_form_of(hf_db *db, const char *names, schema_stat
     return status;
 }
 
-static hf_status sqlite_schema_refuse_form(const char *path, const char *names, hf_error *err)
+static const char *sqlite_schema_place(const char *path, const char *names, char out[PLACE_SIZE])
 {
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "The tables %s_... in %s were made by another version of holdfast, whose rows "
-                   "have another form; they were left as they are. Use the program that made them, "
-                   "remove them with 'holdfast uninstall URL --force', or name another file.",
-                   names, path);
+    snprintf(out, PLACE_SIZE, "%s, as %s_...", path, names);
+    return out;
 }
 
 /* Other namespaces of holdfast's that the file holds: those of which all the chief tables are
@@ -128,23 +125,40 @@ static hf_status sqlite_schema_run_named(hf_db *db, const char *names, const cha
 hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours,
                               hf_error *err)
 {
-    schema_state state;
+    char where[PLACE_SIZE];
+    schema_state state = SCHEMA_NONE;
     hf_status status = sqlite_schema_check_any(db, path, names, &state, err);
     *ours = state == SCHEMA_OURS;
-    return status == HF_OK && state == SCHEMA_OTHER ? sqlite_schema_refuse_form(path, names, err)
-                                                    : status;
+    return status == HF_OK && state == SCHEMA_OTHER
+               ? schema_refuse_form(sqlite_schema_place(path, names, where), err)
+               : status;
+}
+
+hf_status sqlite_schema_check_wrapped(hf_db *db, const char *path, const char *names, hf_error *err)
+{
+    char where[PLACE_SIZE];
+    schema_state state;
+    hf_status status = sqlite_schema_form_of(db, names, &state, err);
+    if (status == HF_OK && state == SCHEMA_OTHER)
+        return schema_refuse_form(sqlite_schema_place(path, names, where), err);
+    if (status == HF_OK && state == SCHEMA_NONE)
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
+    return status == HF_OK ? sqlite_schema_check_encoding(db, err) : status;
 }
 
 /* Makes the tables if they are missing. */
 static hf_status sqlite_schema_make(hf_db *db, const char *names, hf_error *err)
 {
+    char where[PLACE_SIZE];
     schema_state state;
     char meta[128];
     hf_status status = sqlite_schema_form_of(db, names, &state, err);
     if (status != HF_OK || state == SCHEMA_OURS)
         return status;
     if (state == SCHEMA_OTHER)
-        return sqlite_schema_refuse_form(hf_db_path(db), names, err);
+        return schema_refuse_form(sqlite_schema_place(hf_db_path(db), names, where), err);
     status = sqlite_schema_run_named(db, names, sqlite_schema_sql, err);
     snprintf(meta, sizeof meta, SET_FORM, names, hf_fields_fingerprint);
     return status == HF_OK ? hf_db_run(db, meta, err) : status;
@@ -450,6 +464,7 @@ static hf_status sqlite_schema_remove_tables(hf_db *db, const char *path, const 
 static hf_status sqlite_schema_uninstall(const char *path, const char *names, bool force,
                                          hf_error *err)
 {
+    char where[PLACE_SIZE];
     bool exists = false;
     schema_state state = SCHEMA_NONE;
     hf_db *db = NULL;
@@ -460,11 +475,7 @@ static hf_status sqlite_schema_uninstall(const char *path, const char *names, bo
         status = sqlite_schema_check_any(db, path, names, &state, err);
     hf_db_close(db);
     if (status == HF_OK && state == SCHEMA_OTHER && !force)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "The tables %s_... in %s were made by another version of holdfast, so this "
-                       "one does not know whether locks live in them; nothing was removed. Use the "
-                       "program that made them, or say --force.",
-                       names, path);
+        return schema_refuse_unknown(sqlite_schema_place(path, names, where), err);
     if (status == HF_OK && state == SCHEMA_NONE)
         return hf_fail(err, HF_NOT_FOUND,
                        "There are no tables of holdfast named %s in %s; nothing was removed.",

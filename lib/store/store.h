@@ -37,7 +37,7 @@ typedef struct hf_store_ops {
      * done. */
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
 
-    /* Creates, upgrades or removes the tables; NULL: the store has none. */
+    /* Creates or removes the tables; NULL: the store has none. */
     hf_status (*install)(const char *rest, const hf_install_order *order, hf_error *err);
 
     void (*grade)(hf_store *store, hf_grade *out);

@@ -74,7 +74,7 @@ static void wrappers_trace_to_stderr(void *context, const char *line)
 
 static void wrappers_trace_op(const trace_store *trace, const hf_op *op)
 {
-    char line[1024];
+    char line[HF_RESOURCE_SIZE + HF_MESSAGE_SIZE + 128];
     if (op->answer.status == HF_INVALID) { /* its names may be anything */
         snprintf(line, sizeof line, "%s -> invalid: %s", hf_op_kind_name(op->kind),
                  op->answer.message);

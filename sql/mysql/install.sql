@@ -28,6 +28,9 @@ SELECT RELEASE_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 2
 -- name: complete
 INSERT INTO {ns}_meta (name, value) VALUES ('schema', '{form}') ON DUPLICATE KEY UPDATE value = value
 
+-- In a script that is printed: a script can't look first.
+-- name: same_form
+SELECT IF(COUNT(*) = 0 OR MAX(value) = '{form}', 'ok', (SELECT 1 UNION SELECT 2)) AS same_form FROM {ns}_meta WHERE name = 'schema'
 -- name: form
 SELECT value FROM {ns}_meta WHERE name = 'schema'
 -- Tables and views by themselves: beside a view whose tables are gone MySQL gives tables the comment of that view.
