@@ -268,11 +268,13 @@ static void batch_queue_script(const kv_work *work, bool in_full)
     hf_redis_number(to, it->floor);
     hf_redis_number(to, it->lowest);
     hf_redis_number(to, (int64_t)compared);
+    for (const kv_get *get = work->gets; get != NULL; get = get->next)
+        if (get->compared)
+            batch_key(work, to, get->key);
     for (const kv_get *get = work->gets; get != NULL; get = get->next) {
-        if (!get->compared)
-            continue;
-        batch_key(work, to, get->key);
-        hf_redis_word(to, (hf_slice){get->value.at, get->begin > 0 ? get->begin : get->value.size});
+        hf_slice read = {get->value.at, get->begin > 0 ? get->begin : get->value.size};
+        if (get->compared)
+            hf_redis_word(to, read);
     }
     hf_redis_number(to, (int64_t)it->events_count);
     for (size_t i = 0; i < it->events_count; i++)

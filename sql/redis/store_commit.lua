@@ -5,7 +5,7 @@
 --       1 if the batch needs room: it is refused when memory is full. 0: it is written even then
 --       the fence floor to be reached; 0: none
 --       the lowest fence that a new row can have got; 0: there is none
---       number of keys that were read; of each its name, and its value as it was read: "" if there was none;
+--       number of keys that were read; the keys; of each its value as it was read: "" if there was none;
 --         what ends in a line feed is the beginning of a value
 --       number of new events, the events; number of old ones, their ids
 --       number of values to be written, each with its key before it; number of keys to be removed, the keys
@@ -24,18 +24,15 @@ local function is_same(value, read)
   return value == read
 end
 
-local keys, values, missing, changed, hidden = {}, {}, {}, false, 0
-for i = 1, count do keys[i] = ARGV[at + 2 * i - 2] end
-keys[count + 1], keys[count + 2] = prefix .. 'floor', prefix .. 'seq'
-for from = 1, count + 2, MOST do
-  local to = math.min(from + MOST - 1, count + 2)
-  local got = call('MGET', unpack(keys, from, to))
-  for i = from, to do values[i] = got[i - from + 1] end
+local values, missing, changed, hidden = {}, {}, false, 0
+for from = 0, count - 1, MOST do
+  local got = call('MGET', unpack(ARGV, at + from, at + math.min(from + MOST, count) - 1))
+  if from == 0 then values = got else for i = 1, #got do values[from + i] = got[i] end end
 end
 for i = 1, count do
-  local value, read = values[i], ARGV[at + 2 * i - 1]
+  local value, read = values[i], ARGV[at + count + i - 1]
   if not value and read == '' then
-    missing[#missing + 1] = keys[i]
+    missing[#missing + 1] = ARGV[at + i - 1]
   elseif not value or not is_same(value, read) then
     changed = true
   end
@@ -46,13 +43,14 @@ for from = 1, #missing, MOST do
   end
 end
 -- A row that was made and dropped since it was looked for is not to be seen; its fence has raised the floor.
-local floor_now, seq = tonumber(values[count + 1] or 0), tonumber(values[count + 2] or 0)
+local numbers = call('MGET', prefix .. 'floor', prefix .. 'seq')
+local floor_now, seq = tonumber(numbers[1] or 0), tonumber(numbers[2] or 0)
 if not floor_now then return redis.error_reply('FOREIGN ' .. prefix .. 'floor') end
 if not seq then return redis.error_reply('FOREIGN ' .. prefix .. 'seq') end
 if lowest > 0 and floor_now >= lowest then changed = true end
 local now = call('TIME')
 if changed or (deadline > 0 and now[1] * 1000000 + now[2] >= deadline) then
-  local answer = {now[1], now[2], hidden, values[count + 1]}
+  local answer = {now[1], now[2], hidden, numbers[1]}
   for i = 1, count do answer[i + 4] = values[i] end
   return answer
 end
