@@ -58,6 +58,17 @@ check "... leaves other tables alone" test "$out" = "['mine']"
 run uninstall "$store" --print
 expect "uninstall --print" 0 "*DROP TABLE IF EXISTS holdfast_lock;*"
 
+# Tables of another form in $store.
+another_form() {
+    local sentence="*made by another version of holdfast*were left as they are*uninstall URL --force*"
+    run install "$store"
+    expect "$server: install leaves tables of another form" 6 "$sentence"
+    run list --store "$store"
+    expect "$server: a store of another form is not opened" 6 "$sentence"
+    run uninstall "$store"
+    expect "$server: uninstall leaves it, too" 6 "*made by another version of holdfast*nothing was removed*--force*"
+}
+
 server=SQLite
 printf '.read %s\n' "$HF_SOURCE_ROOT/tests/cli/older/sqlite.sql" | sqlite3 "$scratch/older.db"
 store=sqlite:$scratch/older.db
@@ -74,17 +85,6 @@ expect "SQLite: ... and made anew" 0 "No locks are held."
 
 # URL NAME: the URL with another database
 database() { sed -E "s|(://[^/]*/)[^?]*|\1$2|" <<<"$1"; }
-
-# Tables of another form in $store.
-another_form() {
-    local sentence="*made by another version of holdfast*were left as they are*uninstall URL --force*"
-    run install "$store"
-    expect "$server: install leaves tables of another form" 6 "$sentence"
-    run list --store "$store"
-    expect "$server: a store of another form is not opened" 6 "$sentence"
-    run uninstall "$store"
-    expect "$server: uninstall leaves it, too" 6 "*made by another version of holdfast*nothing was removed*--force*"
-}
 
 # What is the same on all of them. Defines `sql DATABASE TEXT` beforehand; objects DATABASE lists what is in it.
 everywhere() {
