@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* An application's own sqlite3 handle as a store: a batch joins the open transaction, counts when
  * the application commits, and a failure undoes the batch alone. */
+#include "sql/fields_fingerprint.h"
+
 #include <base/seams.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -386,8 +388,10 @@ static void a_database_in_utf_16_is_refused(void **state)
         expect_true(store == NULL && sqlite3_get_autocommit(db));
         expect_int(count_of(db, "SELECT count(*) FROM sqlite_master"), 1);
         /* ... also where someone else has made the tables */
-        wrap_sql(db, "CREATE TABLE holdfast_meta (name TEXT PRIMARY KEY, value TEXT);"
-                     "INSERT INTO holdfast_meta VALUES ('schema', '2')");
+        snprintf(text, sizeof text, "INSERT INTO holdfast_meta VALUES ('schema', '%s')",
+                 hf_fields_fingerprint);
+        wrap_sql(db, "CREATE TABLE holdfast_meta (name TEXT PRIMARY KEY, value TEXT)");
+        wrap_sql(db, text);
         expect(HF_UNAVAILABLE, hf_sqlite_wrap(db, NULL, 0, &store, &err), err);
         expect_contains(err.message, encodings[i]);
         expect_int(sqlite3_close(db), SQLITE_OK);
