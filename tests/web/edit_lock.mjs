@@ -39,12 +39,15 @@ const shown = (page) => page.evaluate(() => document.querySelector("edit-lock").
 const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
 const text = (page) => page.inputValue("[name=notes]");
 
-// Waits for a state, or until the cards hold a sentence.
+// Waits for a state, or until the cards hold a sentence. A page that reloads meanwhile is looked at again.
 async function sees(page, state, sentence, seconds) {
-  const found = await until(async () => {
+  const look = async () => {
     const now = await page.evaluate(() => document.querySelector("edit-lock")?.getAttribute("state"));
     return (!state || now === state) && (!sentence || (await shown(page)).includes(sentence));
-  }, seconds);
+  };
+  const found = await until(() => look().catch((error) => {
+    if (!/because of a navigation/.test(error.message)) throw error;
+  }), seconds);
   return found ? true : (console.log(`# ${await page.evaluate(() => document.querySelector("edit-lock")?.getAttribute("state"))}: ${await shown(page)}`), false);
 }
 
