@@ -96,6 +96,10 @@ static hf_status postgres_schema_look(hf_db *db, const char *names, schema_state
         schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_FORM], &words, text, sizeof text, err);
     if (status != HF_OK)
         return status;
+    if (text[0] == '\0') { /* all is made in one transaction: this is not half of ours */
+        snprintf(table, sizeof table, "%s.meta", names);
+        return schema_refuse_foreign(db, table, err);
+    }
     *state = schema_judge(text);
     bool all = it.tables >= SCHEMA_TABLES;
     if (whole != NULL)

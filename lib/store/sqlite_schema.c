@@ -35,7 +35,7 @@ static hf_status sqlite_schema_ask(hf_db *db, const char *names, const char *sql
 static hf_status sqlite_schema_form_of(hf_db *db, const char *names, schema_state *out,
                                        hf_error *err)
 {
-    char text[64];
+    char text[64], meta[128];
     hf_status status =
         sqlite_schema_ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_meta'",
                           text, sizeof text, err);
@@ -44,9 +44,14 @@ static hf_status sqlite_schema_form_of(hf_db *db, const char *names, schema_stat
         return status;
     status = sqlite_schema_ask(db, names, "SELECT value FROM {ns}_meta WHERE name = 'schema'", text,
                                sizeof text, err);
-    if (status == HF_OK)
-        *out = schema_judge(text);
-    return status;
+    if (status != HF_OK)
+        return status;
+    if (text[0] == '\0') { /* all is made in one transaction: this is not half of ours */
+        snprintf(meta, sizeof meta, "%s_meta", names);
+        return schema_refuse_foreign(db, meta, err);
+    }
+    *out = schema_judge(text);
+    return HF_OK;
 }
 
 static const char *sqlite_schema_place(const char *path, const char *names, char out[PLACE_SIZE])

@@ -216,7 +216,7 @@ static void openapi_body_example(hf_json *json, const route *r)
 {
     if (r->raw) {
         openapi_literal(json, "example",
-                        "{\"ops\":[{\"op\":\"who\",\"type\":\"policy\",\"id\":\"12345\"}]}");
+                        "{\"ops\":[{\"op\":\"who\",\"resource\":\"policy/12345\"}]}");
         return;
     }
     hf_json_name(json, "example");
