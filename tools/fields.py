@@ -26,7 +26,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE, LIMITS = ROOT / "lib/lock/fields_table.h", ROOT / "include/holdfast/limits.h"
 LETTERS = {"K": "KEY", "N": "NAMED", "M": "MOVES", "V": "VERSION", "E": "ENDS"}
 NUMBERS = ("NUM", "TIME", "SPAN", "FLAG")
-SLOTS = {"text": 10, "int": 6, "bytes": 1}
 WORD = re.compile(r"\{(cols|null|values|insert|update|where|conflict|unnest|set|slots|fill|columns) ([^{}]*)\}")
 
 
@@ -62,6 +61,11 @@ def read_table():
 
 
 FIELDS = list(read_table())
+
+# The places of a UNION of different rows ({slots}): as many as the largest of them has, and a text for where a lock is kept.
+SLOTS = {slot: max(sum(field.row == row and field.slot() == slot for field in FIELDS) for row in ("session", "lock", "lost", "request", "type"))
+         for slot in ("text", "int", "bytes")}
+SLOTS["text"] += 1
 
 
 def limit_of(field):
